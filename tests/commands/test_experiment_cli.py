@@ -75,7 +75,8 @@ def test_simulate_puts_every_log_where_the_plan_expects_it(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("design", ARM, "-o", "out", "--experiment", "statik"), "static"),
+        (("design", ARM, "-o", "out", "--experiment", "statik"), "--experiment is 'statik'; allowed are static"),
+        (("design", ARM, "-o", "out", "--experiment", "otani", "--parameters", "friction"), "--parameters is for one"),
         (("design", ARM, "-o", "out", "--experiment", "otani", "--resume"), "--resume"),
         (("simulate", ARM, "PLAN", "-o", "log.csv"), "give a folder"),
         (("simulate", ARM, "PLAN", "-o", "logs", "--periods", "2"), "--periods is for one trajectory"),
@@ -91,6 +92,24 @@ def test_what_cannot_be_is_one_line(arguments, message, folder, capsys, tmp_path
     assert message in printed.err
     assert len(printed.err.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_search_within_its_starts_shows_where_it_is(capsys, tmp_path, monkeypatch):
+    """Also where there is no terminal: what is being done, and how far it is now and then."""
+    monkeypatch.setattr("exciter.commands.common.LINE_EVERY_S", 0.0)
+    config = tmp_path / "exciter.yaml"
+    config.write_text("experiment: {points: {equations: 16, explore: 3, keep: 1, rounds: 1}}", encoding="utf-8")
+    code, printed = told(capsys, "design", "gautier-khalil", "-o", tmp_path / "o", "--starts", 2, "--config", config)
+    assert code == 0
+    lines = printed.err.splitlines()
+    assert [line for line in lines if "iteration" not in line] == [
+        "… designing points: a look at start 1 of 2",
+        "… designing points: a look at start 2 of 2",
+        "… designing points: 1 of the 1 best starts to its end",
+        "… designing points: shorter times, round 1 of 1 at most",
+    ]
+    assert "… designing points: a look at start 1 of 2, iteration 3" in lines
+    assert any(line.startswith("… designing points: shorter times") and "criterion" in line for line in lines)
 
 
 def test_the_schema_of_a_plan(capsys):

@@ -136,8 +136,15 @@ def test_from_the_command_without_gains(model, tmp_path, capsys, monkeypatch):
     write_recording(replace(log, about=About(payload=Payload("joint_3", 2.0))), tmp_path / "full.csv")
     free = ("--formulation", "gain-free")
     assert left(["identify", "gautier-khalil", "log.csv", "-o", "out", *free, "--validate", "other.csv"]) == 0
-    assert "drive gains over that of" in capsys.readouterr().out
+    said, page = capsys.readouterr().out, (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "drive gains over that of" in said
+    assert "residual / current [%]" in said
+    assert "% of the current" in said
+    assert "description" not in said.split("written to")[0]  # it says nothing of currents
+    for words in ("of the torque", "residual / torque", "Residual / torque", "measured torque", "predicted torque"):
+        assert words not in said + page
     found = ex.open("out")
+    assert repr(found.validation).count("% of the current") + repr(found.validation).count("down to the noise") == 1
     size = np.sqrt(np.mean(found.validation[0].prediction.measured ** 2))
     assert found.validation[0].prediction.units == ("A", "A", "A")
     assert found.validation[0].total_percent < 3.0 * 100.0 * np.sqrt(np.mean(NOISE**2)) / size

@@ -338,5 +338,5 @@ def test_a_word_of_the_command_line_keeps_the_settings_of_the_file():
     config = IdentifyConfig.of({"identify": {"estimator": {"huber": {"k": 2.0}}, "formulation": "energy"}}, "here")
     assert config.overridden(estimator="huber", formulation=None).settings == config.settings
     assert config.overridden(estimator="wls").settings.estimator == WeightedLeastSquares()
-    with pytest.raises(ExciterError, match="here: identify: estimator is 'magic'; allowed are ols, wls"):
+    with pytest.raises(ExciterError, match="--estimator is 'magic'; allowed are ols, wls"):
         config.overridden(estimator="magic")

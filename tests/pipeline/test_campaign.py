@@ -214,7 +214,7 @@ def test_noisy_positions_are_identified_by_maximum_likelihood():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"target": {"XX9": "5 %"}}, "campaign: target: unknown parameter 'XX9'"),
+        ({"target": {"XX9": "5 %"}}, "target .--target.: unknown parameter 'XX9'"),
         ({"target": "five"}, "target is 'five'; give a percentage"),
         ({"target": 0.0}, "target is 0.0; give a percentage"),
         ({"target": {"*": {}}}, "no σ is given"),

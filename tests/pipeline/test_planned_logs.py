@@ -28,7 +28,7 @@ def robot():
 @pytest.fixture(scope="module")
 def plan(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("static")
-    designed = ex.design_experiment(robot, "static", starts=1, time_limit=20.0)
+    designed = ex.design_experiment(robot, "static", starts=1)
     designed.save(folder)
     return ex.Plan.read(folder)
 
@@ -153,3 +153,5 @@ def test_what_a_stage_must_be_is_asked(robot, plan, logs):
     assert not any("one side" in one.text for one in judged(robot, plan, logs).warnings)
     locked = judged(robot, plan, logs, stage=1, moves=("joint_1", "joint_2"), purpose="locked")
     assert any(one.subject == "locked joint" and one.joint == "joint_3" for one in locked.problems)
+    (said,) = (one.text for one in locked.skipped if one.subject == "stage")
+    assert said.endswith("stage 'excitation' locks joints, as planned")  # no fault

@@ -453,7 +453,7 @@ def test_floor_that_cannot_be_known(model, estimate):
     found = noise_floor(Problem(model, (Run((replace(piece, torque=one),)),)), np.sqrt((one**2).mean(axis=0)))
     assert np.isnan(found.percent).tolist() == [True, False, False]
     assert found.total_percent is None
-    assert f"the torque of {found.joints[0]} is smoother than any sensor" in found.sentence
+    assert f"what was measured of {found.joints[0]} is smoother than any sensor" in found.sentence
     cut = Problem(model, (Run((replace(piece, torque_bandwidth=30.0),)),), InverseDynamic(GENTLE))
     assert "analogue filter" in noise_floor(cut, np.ones(3)).sentence
 

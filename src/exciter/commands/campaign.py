@@ -30,9 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     flags = {key: getattr(arguments, key) for key in ("starts", "seed", "jobs")}
     motions = file.design.overridden(**flags)
     motions = replace(motions, robot=with_flags(motions.robot, arguments))
-    stated: dict[str, Any] = {key: getattr(arguments, key) for key in ("rounds", "criterion", "logs", "torque")}
+    stated: dict[str, Any] = {key: getattr(arguments, key) for key in ("rounds", "criterion", "logs")}
     if arguments.target:
         stated["target"] = fill(SigmaByName().hint, by_name(arguments.target), "--target")
+    if arguments.torque is not None:
+        stated["torque"] = fill(SigmaByName().hint, arguments.torque, "--torque")
     changes = {key: value for key, value in stated.items() if value is not None}
     most = changes.get("rounds") or file.campaign.rounds
     made: Campaign | None = None

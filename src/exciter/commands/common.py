@@ -8,6 +8,7 @@ import math
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,9 +26,12 @@ from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, VALIDATION_S
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
+from exciter.settings import fill
+from exciter.settings.fill import flags, settings_fields
 from exciter_papers import paper_seals
 
 if TYPE_CHECKING:  # commands that judge nothing need not wait for it
+    from exciter.excitation.optimiser.run_starts import Progress as SearchProgress
     from exciter.identification.identified_model import IdentifiedModel
     from exciter.validation.validation import ValidationVerdict
 
@@ -39,9 +43,10 @@ def chosen_robot(arguments: argparse.Namespace) -> Robot:
 
 def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOptions:
     """A flag goes before the file."""
-    lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
-    gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
-    return replace(options, lock=lock, gravity=gravity)
+    hints, spelled = settings_fields(RobotOptions), flags(("lock", "gravity"))
+    given = {"lock": dict(map(locked, arguments.lock)), "gravity": arguments.gravity}
+    said = {key: fill(hints[key], one, spelled[key]) for key, one in given.items() if one is not None}
+    return replace(options, **{**said, "lock": {**options.lock, **said["lock"]}})
 
 
 def refuse_parts_of_sets(*paths: Path) -> None:
@@ -79,7 +84,7 @@ def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
     """Of every log, of all of a kind, of the description, and noise: as the report has them."""
     base = verdict.judged.stacked
     rows = [(name, *map(shown, (total, *percent))) for name, percent, total in verdict.rows]
-    headings = ("residual / torque [%]", base.total_name, *base.joints)
+    headings = (f"residual / {base.measured} [%]", base.total_name, *base.joints)
     out.print(plain_table(headings, rows, right=range(1, len(headings))))
 
 
@@ -152,29 +157,40 @@ def plain_table(
 # -- what a long command is doing: beside what goes to standard output; on a terminal gone when it is done -------------
 
 
+LINE_EVERY_S = 10.0  #: [s] of what changes all the time, where it is no terminal
+
+
 def screen() -> Console:
     return _Console(stderr=True, quiet=_quiet)
 
 
 @contextmanager
-def working(total: float) -> Iterator[Callable[[float, str], None]]:
-    """What is told (how much of ``total`` is done, in words): a bar on a terminal, else a plain line for new words."""
-    out, last = screen(), ""
+def working(total: float) -> Iterator[Callable[..., None]]:
+    """What is told (how much of ``total`` is done, in words, and what else changes all the time): a bar on a terminal,
+    else a plain line for new words, and for the rest now and then."""
+    out, last, since = screen(), "", time.monotonic()
     if out.is_terminal:
         words = progress.TextColumn("{task.description}", markup=False)
         columns = (progress.SpinnerColumn(), words, progress.BarColumn(), progress.TimeElapsedColumn())
         with progress.Progress(*columns, console=out, transient=True) as bar:
             task = bar.add_task("", total=total)
-            yield lambda done, words: bar.update(task, completed=done, description=words)
+            yield lambda done, words, more="": bar.update(task, completed=done, description=f"{words}{more}")
         return
 
-    def line(done: float, words: str) -> None:
-        nonlocal last
-        if words != last:
-            out.print(f"… {words}", soft_wrap=True)
-        last = words
+    def line(done: float, words: str, more: str = "") -> None:
+        nonlocal last, since
+        now = time.monotonic()
+        if words != last or (more and now - since >= LINE_EVERY_S):
+            out.print(f"… {words}{more if words == last else ''}", soft_wrap=True)
+            last, since = words, now
 
     yield line
+
+
+def iteration_words(report: SearchProgress) -> str:
+    """How far a search has come within a start."""
+    value = f", criterion {report.value:.4g}" if math.isfinite(report.value) else ""
+    return f", iteration {report.iteration}{value}" if report.iteration else ""
 
 
 @contextmanager

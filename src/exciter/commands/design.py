@@ -13,7 +13,7 @@ import numpy as np
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, print_notes, working
+from exciter.commands.common import console, iteration_words, print_notes, working
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
@@ -81,7 +81,7 @@ def progress_bar(starts: int) -> Iterator[Any]:
             nonlocal counted, best
             if report.done != counted:  # a pipe gets a line for every start, not for every step of it
                 counted, best = report.done, f", best {report.value:.4g}" if np.isfinite(report.value) else ""
-            tell(report.done, f"designing: {report.done} of {starts} starts{best}")
+            tell(report.done, f"designing: {report.done} of {starts} starts{best}", iteration_words(report))
 
         yield told
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from rich.text import Text
 
 from exciter.commands.check import chosen_config, print_certificate
-from exciter.commands.common import chosen_robot, console, plain_table, print_notes, refuse_parts_of_sets, working
+from exciter.commands.common import (
+    chosen_robot,
+    console,
+    iteration_words,
+    plain_table,
+    print_notes,
+    refuse_parts_of_sets,
+    working,
+)
 from exciter.commands.simulate import print_simulated
 from exciter.commands.simulate import progress_bar as simulation_bar
 from exciter.errors import ExciterError
@@ -32,7 +40,7 @@ from exciter.pipeline.experiment import (
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 
-SEARCH_FLAGS = ("trajectory", "criterion", "starts", "seed", "jobs", "time_limit")
+SEARCH_FLAGS = ("trajectory", "criterion", "parameters", "starts", "seed", "jobs", "time_limit")
 ONE_MOTION_FLAGS = ("periods", "motion")  # of simulate
 
 
@@ -40,7 +48,7 @@ def design(arguments: argparse.Namespace) -> int:
     """0 when all stages are designed, certified and written."""
     if arguments.resume:
         raise ExciterError("--resume is for one motion; a staged experiment keeps no checkpoint: leave it out")
-    experiment = chosen_experiment(arguments.config, arguments.experiment)
+    experiment = chosen_experiment(arguments.config, arguments.experiment, "--experiment")
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in SEARCH_FLAGS})
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
@@ -56,11 +64,12 @@ def design(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def progress_bar(starts: int) -> Iterator[StageProgress]:
-    """Of the search of every stage: starts done."""
+    """Of every stage: what is done for it; of a search, its starts."""
     with working(starts) as tell:
 
         def told(stage: str, report: SearchProgress) -> None:
-            tell(report.done, f"designing {stage}: {report.done} of {starts} starts")
+            doing = report.doing or f"{report.done} of {starts} starts"
+            tell(report.done, f"designing {stage}: {doing}", iteration_words(report))
 
         yield told
 

@@ -64,7 +64,7 @@ def print_runs(out: Console, checked: Validated) -> None:
 
 
 def print_models(out: Console, one: RunValidation) -> None:
-    """Residuals of every model relative to the torque, joint by joint, and the noise floor."""
+    """Residuals of every model relative to what was measured, joint by joint, and the noise floor."""
     baselines, floor, worst = one.baselines, one.floor, one.baselines.identified
     left = [(MODEL_TITLES[model.model], *model.percent, model.total_percent) for model in baselines.models]
     if floor.total_percent is not None and floor.percent is not None:
@@ -74,5 +74,5 @@ def print_models(out: Console, one: RunValidation) -> None:
     largest = (f"{shown(value)} {unit}" if math.isfinite(value) else shown(value) for value, unit in units)
     rows.append(("largest residual", *largest, ""))
     rows.append(("… at [s]", *(shown(value, 5) for value in worst.when), ""))
-    headings = ("residual / torque [%]", *baselines.joints, baselines.total_name)
+    headings = (f"residual / {baselines.measured} [%]", *baselines.joints, baselines.total_name)
     out.print(plain_table(headings, rows, right=range(1, len(headings))))

@@ -56,7 +56,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
 from exciter.settings.field_markers import LARGEST_SEED, Place
-from exciter.settings.fill import settings_fields
+from exciter.settings.fill import flags, place, settings_fields
 from exciter.typing import Array
 
 USUAL_FAMILY = Fourier(at_rest=True)
@@ -138,13 +138,14 @@ class EarlierMotion(Place):
 class DesignSettings(Settings):
     """A design as it was asked for; what depends on the robot is compared with it when it is made.
 
-    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file.
+    robot: how it is to be loaded; source: begins messages; both stand beside the other keys of a file. given: keys that
+    do not come from there, as a flag or a keyword spells them.
 
     >>> settings = ex.DesignSettings(starts=1, seed=7, noise=0.5)
     >>> ex.design(robot, ex.BSpline(duration=6), settings=settings).config.seed
     7"""
 
-    inner: ClassVar[tuple[str, ...]] = ("source", "robot")
+    inner: ClassVar[tuple[str, ...]] = ("source", "robot", "given")
     complete: ClassVar[bool] = True
     source: str = "configuration"
     robot: RobotOptions = field(default_factory=RobotOptions)
@@ -161,6 +162,11 @@ class DesignSettings(Settings):
     jobs: Annotated[int, Whole(1, 256)] = 1
     time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None
     prior: tuple[Annotated[Path, EarlierMotion()], ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def place(self, key: str) -> str:
+        """Of a setting, for messages."""
+        return place(key, self.source, self.given)
 
     def model(self, robot: Robot) -> DynamicModel:
         return DynamicModel(robot, declared_terms(robot) if self.terms is None else self.terms)
@@ -180,7 +186,7 @@ class DesignSettings(Settings):
         try:
             return self.parameters.columns(model, prior)
         except ExciterError as error:
-            raise ExciterError(f"{self.source}: parameters: {error}") from None
+            raise ExciterError(f"{self.place('parameters')}: {error}") from None
 
     def criterion_of(
         self, model: DynamicModel, family: Trajectory | None = None, columns: DesignColumns | None = None
@@ -189,31 +195,31 @@ class DesignSettings(Settings):
         try:
             return bound(self.criterion, model, self.motion if family is None else family, columns)
         except ParameterError as error:
-            raise ExciterError(f"{self.source}: criterion: {error}") from None
+            raise ExciterError(f"{self.place('criterion')}: {error}") from None
 
     def constraints_of(self, robot: Robot) -> tuple[Constraint, ...]:
         """They are the robot's: ``terms``, which say what is to be identified, have no part in them."""
-        return self.constraints.constraints(robot, f"{self.source}: constraints")
+        return self.constraints.constraints(robot, self.place("constraints"))
 
     def formulation_of(self) -> DesignRows:
         """The rows; those of the energy model mix all joints, so that their noise is one number [J]."""
         if not isinstance(self.formulation, EnergyRows) or self.noise is None:
             return self.formulation
-        where = f"{self.source}: noise, of a row of the energy model [J],"
+        where = f"{self.place('noise')}, of a row of the energy model [J],"
         return replace(self.formulation, noise=fill(Number(above=0.0).hint, self.noise, where))
 
     def noise_of(self, robot: Robot) -> Array | None:
         """σ (n,) [N·m or N] of the torques; None where nothing is said, or where it is that of energies."""
         if self.noise is None or isinstance(self.formulation, EnergyRows):
             return None
-        return _of_joints(PerJointNumber(above=0.0), self.noise, f"{self.source}: noise", robot)
+        return _of_joints(PerJointNumber(above=0.0), self.noise, self.place("noise"), robot)
 
     def ramps(self, robot: Robot) -> Ramps | None:
         """Ramps from and to a posture at rest, within the position limits; None leaves them to the design."""
         start = None if self.trajectory.ramps is None else self.trajectory.ramps.start
         if start is None:
             return None
-        where = f"{self.source}: trajectory: ramps: start"
+        where = f"{self.place('trajectory')}: ramps: start"
         posture = home(robot) if start == HOME_WORD else _of_joints(PerJointNumber(), start, where, robot)
         for joint, q in zip(robot.joints, posture, strict=True):
             if start != HOME_WORD and not joint.limits.lower <= q <= joint.limits.upper:
@@ -234,18 +240,20 @@ class DesignSettings(Settings):
         for path in self.prior:
             if not exists(path):
                 raise ExciterError(
-                    f"{self.source}: prior has '{path}'; there is no such file or folder (paths start at the "
+                    f"{self.place('prior')} has '{path}'; there is no such file or folder (paths start at the "
                     "configuration's own folder)"
                 )
             total += objective.gram(Motion(*vars(sample(read_trajectory(path, model.robot), self.rate)).values()))
         return total
 
-    def overridden(self, **flags: Any) -> DesignSettings:
+    def overridden(self, **words: Any) -> DesignSettings:
         """With what the command line says (None: nothing); another family has its defaults, a random one runs once."""
         own, of_motion = settings_fields(DesignSettings), settings_fields(MotionSettings)
         top, run = dict[str, Any](), dict[str, Any]()
-        for key, value in ((key, value) for key, value in flags.items() if value is not None):
-            where = f"--{key.replace('_', '-')}"
+        said = {key: value for key, value in words.items() if value is not None}
+        spelled = flags(said)
+        for key, value in said.items():
+            where = spelled[key]
             if key == "trajectory":
                 if fill(OneWord(TO_DESIGN.words).hint, value, where) != self.trajectory.family:
                     run["motion"] = fill(MotionSettings, value, where).motion
@@ -255,7 +263,8 @@ class DesignSettings(Settings):
                 run[key] = fill(of_motion[key], value, where)
             else:
                 top[key] = fill(own[key], value, where)
-        return replace(self, trajectory=replace(self.trajectory, **run), **top)
+        given = {**self.given, **spelled}
+        return replace(self, trajectory=replace(self.trajectory, **run), given=given, **top)
 
     def spelling(self, data: dict[str, Any]) -> Any:
         """How many processes share the work, and where the file lies, make no other design."""

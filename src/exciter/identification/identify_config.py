@@ -78,6 +78,7 @@ from exciter.robot.load import RobotOptions, options_from
 from exciter.robot.robot import Robot
 from exciter.settings import ByName, OneOf, PerJointNumber, Registry, Settings, fill, keys_of, known_keys, written
 from exciter.settings.field_markers import Flag, Kind, Number, OneWord, Switch, Text, Whole, wrong
+from exciter.settings.fill import flags, place, settings_fields
 
 MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
@@ -189,7 +190,7 @@ class IdentifyConfig:
 
     robot: what is said of it. terms: of the model, None: the usual ones. side: of the gears on which all logs measure
     torque (``Recording.side``); behind them no rotor is felt. planned: runs of a plan, where there is one. where: the
-    settings stand, for messages."""
+    settings stand, for messages; given: those that do not, as a flag or a keyword spells them."""
 
     robot: RobotOptions = field(default_factory=RobotOptions)
     terms: tuple[JointTerm, ...] | None = None
@@ -197,6 +198,7 @@ class IdentifyConfig:
     side: str | None = None
     planned: tuple[PlannedRun, ...] | None = None
     where: str = "configuration: identify"
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str, folder: Path | None = None) -> IdentifyConfig:
@@ -210,8 +212,13 @@ class IdentifyConfig:
     def overridden(self, **given: Any) -> IdentifyConfig:
         """With words of the command line, or plain data; a word that the file gives with settings keeps them."""
         changed = {key: word for key, word in given.items() if word not in (None, word_of(getattr(self.settings, key)))}
-        found = fill(IdentifySettings, changed, self.where)
-        return self.with_settings(**{key: getattr(found, key) for key in changed})
+        spelled, hints = flags(changed), settings_fields(IdentifySettings)
+        found = {key: fill(hints[key], word, spelled[key]) for key, word in changed.items()}
+        return replace(self, given={**self.given, **spelled}).with_settings(**found)
+
+    def place(self, key: str) -> str:
+        """Of a setting, for messages."""
+        return place(key, self.where, self.given)
 
     def with_settings(self, **changes: Any) -> IdentifyConfig:
         return replace(self, settings=replace(self.settings, **changes))
@@ -235,24 +242,24 @@ class IdentifyConfig:
         settings, estimator, formulation = self.settings, self._estimator, self._formulation
         if settings.dead_zone is not None and not isinstance(formulation, InverseDynamic):
             raise ExciterError(
-                f"{self.where}: dead_zone belongs to the formulation dynamic, not to "
+                f"{self.place('dead_zone')} belongs to the formulation dynamic, not to "
                 f"{word_of(formulation)}; leave it out"
             )
         unfiltered = isinstance(formulation, Energy) or getattr(formulation, "a", None) is not None
         if unfiltered and settings.filter is not None and settings.filter.parallel is not None:
             raise ExciterError(
-                f"{self.where}: filter has no part in the formulation {written(formulation)}; leave it out"
+                f"{self.place('filter')} has no part in the formulation {written(formulation)}; leave it out"
             )
         if self.automatic:
             return
         if settings.noise is not None and not takes_noise(estimator):
             raise ExciterError(
-                f"{self.where}: noise is given, and {word_of(estimator)} has its own, or takes it from the residuals; "
-                f"leave it out, or use {', '.join(NOISE_ESTIMATORS)} without noise of its own"
+                f"{self.place('noise')} is given, and {word_of(estimator)} has its own, or takes it from the "
+                f"residuals; leave it out, or use {', '.join(NOISE_ESTIMATORS)} without noise of its own"
             )
         if isinstance(settings.uncertainty, correlated.CorrelatedErrors) and not takes_correlated(estimator):
             raise ExciterError(
-                f"{self.where}: uncertainty {word_of(settings.uncertainty)} is for least squares, and "
+                f"{self.place('uncertainty')} {word_of(settings.uncertainty)} is for least squares, and "
                 f"{word_of(estimator)} has a covariance of its own; leave it out"
             )
         if settings.control is not None and "loop" not in estimator.inner:
@@ -269,8 +276,8 @@ class IdentifyConfig:
 
     def _plan_missing(self) -> ExciterError:
         return ExciterError(
-            f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (planned), and "
-            "how it was controlled (control)"
+            f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (planned, "
+            f"--planned), and how it was controlled ({self.place('control')})"
         )
 
     def model(self, robot: Robot) -> DynamicModel:
@@ -336,7 +343,7 @@ class IdentifyConfig:
         given = self.settings.evaluation
         if self.of_currents:
             return GainFree(self._both(runs), self.dead_zone(runs))
-        return self.judge(runs) if given is None else given.judging((*runs, *others), f"{self.where}: evaluation")
+        return self.judge(runs) if given is None else given.judging((*runs, *others), self.place("evaluation"))
 
     def problem(self, model: DynamicModel, runs: tuple[Run, ...]) -> Problem:
         return Problem(model, runs, self.formulation(runs), self.folds)
@@ -358,7 +365,7 @@ class IdentifyConfig:
         found, noise, loop = self._estimator, self.settings.noise, None
         if noise is not None:  # σ of the equations is what their filter lets pass
             passed = noise_share(self.formulation(runs), runs) if runs else 1.0
-            noise = tuple((passed * per_joint(noise, robot.joint_names, f"{self.where}: noise")[:, 0]).tolist())
+            noise = tuple((passed * per_joint(noise, robot.joint_names, self.place("noise"))[:, 0]).tolist())
         if "loop" in found.inner:
             if planned is None:
                 raise self._plan_missing()
@@ -378,7 +385,7 @@ class IdentifyConfig:
         wanted = possible and settings.estimator is None if settings.automatic is None else settings.automatic
         if wanted and not possible:
             raise ExciterError(
-                f"{self.where}: automatic chooses settings for joint torques in N·m; leave it out, or take the "
+                f"{self.place('automatic')} chooses settings for joint torques in N·m; leave it out, or take the "
                 "formulation dynamic and logs whose gains are known"
             )
         return wanted
@@ -439,7 +446,7 @@ def judged_words(judge: Formulation) -> str:
         return "Percentages are of the measured side of the equations."
     both = judge.parallel_filter
     if both is None:
-        return "Percentages are of the measured torque."
+        return f"Percentages are of the measured {judge.measured}."
     if (low_pass := both.low_pass) is None:
         count = both.factor or DECIMATION_FACTOR
         words = f"Chebyshev low-pass at 0.8 of the half rate that is left, one of {count} kept"
@@ -447,8 +454,8 @@ def judged_words(judge: Formulation) -> str:
         words = f"{type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
     order = Chebyshev.order if low_pass is None else low_pass.order
     through = (
-        f"Percentages are of the measured torque through a {words}, order {order}, forwards and backwards; the "
-        "prediction went through the same"
+        f"Percentages are of the measured {judge.measured} through a {words}, order {order}, forwards and backwards; "
+        "the prediction went through the same"
     )
     zone = judge.dead_zone
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):

@@ -71,14 +71,15 @@ class PerturbationBounds:
     @property
     def sentence(self) -> str:
         """``errors … can change the parameters by … %``"""
-        text = f"errors of {100 * self.dy:.3g} % in the torques can change ‖X‖ by {100 * self.by_dy:.3g} % at most (12)"
+        text = f"errors of {100 * self.dy:.3g} % in Y, what is measured, can change ‖X‖ by {100 * self.by_dy:.3g} % "
+        text += "at most (12)"
         if self.dw is not None and self.by_dw is None:
             text += f"; for errors of {100 * self.dw:.3g} % in W (13) gives no bound at this condition number"
         elif self.dw is not None and self.by_dw is not None and self.by_both is not None:
             text += f", errors of {100 * self.dw:.3g} % in W by {100 * self.by_dw:.3g} % (13)"
             text += f", both by {100 * self.by_both:.3g} % (11)"
         if self.expected is not None:
-            text += f"; by chance {100 * self.expected:.3g} % are expected of the torques"
+            text += f"; by chance {100 * self.expected:.3g} % are expected of those in Y"
         return text
 
     def to_dict(self) -> dict[str, Any]:

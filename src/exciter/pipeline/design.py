@@ -311,4 +311,6 @@ def designed_settings(
     elif constraints:
         more = constraints if isinstance(constraints, list | tuple) else (constraints,)
         top["constraints"] = replace(config.constraints, further=(*config.constraints.further, *more))
+    said = {key: key for key in (*top, *(("trajectory",) if trajectory is not None else ()))}
+    config = replace(config, given={**config.given, **said})
     return changed(replace(config, trajectory=changed(config.trajectory, run)), top)

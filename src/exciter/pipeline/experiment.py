@@ -231,13 +231,17 @@ def design_experiment(
     config = replace(config, robot=options)
     if not isinstance(config.motion, Trajectory):
         raise ExciterError(
-            f"trajectory is {config.trajectory.family}, which is drawn; an experiment searches its motions: choose "
-            "another family"
+            f"{config.place('trajectory')} is {config.trajectory.family}, which is drawn; an experiment searches its "
+            "motions: choose another family"
         )
     if config.parameters is not None:
-        raise ExciterError("parameters is for one motion; each stage of an experiment has its own: leave it out")
+        raise ExciterError(
+            f"{config.place('parameters')} is for one motion; each stage of an experiment has its own: leave it out"
+        )
     if config.duration_range is not None:
-        raise ExciterError("duration_range is for one motion; leave it out of a staged experiment")
+        raise ExciterError(
+            f"{config.place('trajectory')}: duration_range is for one motion; leave it out of a staged experiment"
+        )
     model, noise = config.model(robot), config.noise_of(robot)
     until = time_limit(config) if deadline is None else deadline
     task = ExperimentTask(
@@ -263,15 +267,18 @@ def design_experiment(
     return DesignedExperiment(experiment=chosen, stages=stages, config=config, sha256=description_hash(robot))
 
 
-def chosen_experiment(settings: DesignSettings | FileContent, given: AnyExperiment | None) -> Experiment:
-    """By object, word, or word with settings; a word alone has the settings of the file, where that names the same."""
+def chosen_experiment(
+    settings: DesignSettings | FileContent, given: AnyExperiment | None, where: str = "experiment"
+) -> Experiment:
+    """By object, word, or word with settings; a word alone has the settings of the file, where that names the same.
+    where: it is given, for messages."""
     of_file = None if isinstance(settings, DesignSettings) else SettingsFile.read(settings).experiment
     if given is None:
         if of_file is None:
             words = ", ".join(EXPERIMENTS.words)
             raise ExciterError(f"no experiment is named; give one of {words}, or a settings file with experiment: …")
         return of_file
-    made: Experiment = fill(OneOf(EXPERIMENTS).hint, given, "experiment")
+    made: Experiment = fill(OneOf(EXPERIMENTS).hint, given, where)
     same = isinstance(given, str) and of_file is not None and type(of_file) is type(made)
     return of_file if same and of_file is not None else made
 

@@ -355,7 +355,8 @@ class Identified(Answers):
 
     def __repr__(self) -> str:
         left = ", ".join(f"{one.run} {one.total_percent:.3g} %" for one in (*self.fit, *self.validation))
-        return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / torque: {left}>"
+        measured = self.verdict.judged.stacked.measured
+        return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / {measured}: {left}>"
 
 
 def open(folder: str | Path) -> Identified | Designed | Followed | Campaign:

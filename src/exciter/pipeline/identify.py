@@ -199,7 +199,8 @@ def identify_settings(
     own = dict(changes)
     terms = terms_of(own.pop("terms", None), "terms")
     given.refuse_unknown(own, IdentifySettings, "terms")
-    config = replace(config, settings=given.changed(config.settings, own))
+    said = {**config.given, **{key: key for key in own}}
+    config = replace(config, settings=given.changed(config.settings, own), given=said)
     return config if terms is None else replace(config, terms=terms)
 
 

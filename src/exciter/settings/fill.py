@@ -205,6 +205,16 @@ def fill(cls: type[T], given: Any, where: str, *, error: type[ExciterError] = Ex
     return made
 
 
+def flags(keys: Iterable[str]) -> dict[str, str]:
+    """How the command line spells settings."""
+    return {key: f"--{key.replace('_', '-')}" for key in keys}
+
+
+def place(key: str, where: str, given: Mapping[str, str]) -> str:
+    """Of a setting, for messages: how it was given (a flag, a keyword), else its key in the file at ``where``."""
+    return given.get(key, f"{where}: {key}")
+
+
 def filled(hint: Any, given: Any, context: Context | None = None) -> Any:
     """What a file gives for a class or another annotation; whoever asks tells what is ``Refused``."""
     return _check_of(hint)(given, context or {})

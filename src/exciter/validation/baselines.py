@@ -30,6 +30,7 @@ from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import by_name, finite
 from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS
+from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
@@ -66,7 +67,7 @@ class ModelResidual:
 @dataclass(frozen=True, eq=False)
 class Baselines:
     """Of N ``instants`` of a run; signal (J,): rms of what was measured, in ``units``; equations (J,): how many a joint
-    has, none while it rests. models: ``MODELS``, in order."""
+    has, none while it rests. models: ``MODELS``, in order. measured: torque, or what else its equations are of."""
 
     run: str
     joints: tuple[str, ...]
@@ -75,6 +76,7 @@ class Baselines:
     signal: Array
     equations: Array
     models: tuple[ModelResidual, ...]
+    measured: str = "torque"
 
     @classmethod
     def stacked(cls, runs: Sequence[Baselines]) -> Baselines:
@@ -99,6 +101,11 @@ class Baselines:
         """What stands above figures of all joints: where some slide and some turn, their squares are added as numbers,
         [N²] to [(N·m)²]."""
         return "total (N and N·m added)" if len(set(self.units)) > 1 else "total"
+
+    @property
+    def described(self) -> bool:
+        """Whether the description says anything of what was measured: of currents, without drive gains, it does not."""
+        return self.measured == Formulation.measured
 
     def of(self, model: str) -> ModelResidual:
         return self.models[MODELS.index(model)]
@@ -154,6 +161,7 @@ def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Base
         signal=signal,
         equations=counted,
         models=models,
+        measured=problem.formulation.measured,
     )
     return found, prediction
 
@@ -213,8 +221,8 @@ class NoiseFloor:
     @property
     def sentence(self) -> str:
         if self.hidden:
-            why = f"the torque of {', '.join(self.hidden)} is smoother than any sensor, and was low-passed before"
-            return f"the noise floor cannot be known: {why} it was logged"
+            why = f"what was measured of {', '.join(self.hidden)} is smoother than any sensor, and was low-passed"
+            return f"the noise floor cannot be known: {why} before it was logged"
         if (total := self.total_percent) is None:
             return f"the noise floor cannot be known: {self.way}"
         return f"noise floor {total:.3g} %, {self.way}"

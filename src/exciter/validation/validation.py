@@ -77,12 +77,12 @@ class RunValidation:
 
     @property
     def measured(self) -> Labelled:
-        """Torque over time, as it enters the equations."""
-        return self._labelled("measured torque", self.prediction.measured)
+        """Torque (or current, where drive gains are not known) over time, as it enters the equations."""
+        return self._labelled(f"measured {self.baselines.measured}", self.prediction.measured)
 
     @property
     def predicted(self) -> Labelled:
-        return self._labelled("predicted torque", self.prediction.predicted)
+        return self._labelled(f"predicted {self.baselines.measured}", self.prediction.predicted)
 
     @property
     def band(self) -> Labelled:
@@ -141,19 +141,19 @@ class RunValidation:
     @property
     def verdict(self) -> str:
         total, before = self.total_percent, self.baselines.of(DESCRIPTION).total_percent
-        floor = self.floor.total_percent
+        floor, measured = self.floor.total_percent, self.baselines.measured
         why = f": {self.missed[0].sentence}" if self.missed else ""
         if total >= 100.0:
-            return f"worse than no model: residual {total:.3g} % of the torque; are joints, signs and units right?"
+            return f"worse than no model: residual {total:.3g} % of the {measured}; are joints, signs and units right?"
         if self.useless:
             return f"no better than the description: residual {total:.3g} %, its own {before:.3g} %{why}"
         if floor is None:
-            return f"residual {total:.3g} % of the torque; how much of it is noise cannot be known{why}"
+            return f"residual {total:.3g} % of the {measured}; how much of it is noise cannot be known{why}"
         if self.down_to_noise:
             said = f"explains the motion down to the noise: residual {total:.3g} %, noise {floor:.3g} %"
             return f"{said}; but for {', '.join(self.above)}{why}" if self.above else said
         why = why or ": it depends on no quantity that was tested: elasticity, a delay, noise of the positions?"
-        return f"residual {total:.3g} % of the torque, noise {floor:.3g} %{why}"
+        return f"residual {total:.3g} % of the {measured}, noise {floor:.3g} %{why}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -228,7 +228,8 @@ class Validation(Sequence[RunValidation]):
         """One for each run and, of several, one for all; then what the description leaves, and noise."""
         found = [(f"{kind}: {name}", one.baselines.identified) for name, one in zip(self.names, self, strict=True)]
         found += [(f"{kind}: all {len(self)} logs", self.stacked.identified)] if len(self) > 1 else []
-        found += [(f"{MODEL_TITLES[DESCRIPTION]}, {kind}", self.stacked.of(DESCRIPTION))] if len(self) else []
+        described = len(self) > 0 and self.stacked.described
+        found += [(f"{MODEL_TITLES[DESCRIPTION]}, {kind}", self.stacked.of(DESCRIPTION))] if described else []
         rows = [(name, one.percent, one.total_percent) for name, one in found]
         if len(self) and self.floor.total_percent is not None:
             rows.append((f"noise floor, {kind}", self.floor.percent, self.floor.total_percent))
@@ -364,9 +365,10 @@ class ValidationVerdict:
         """How good it is, on which data, and how sure: of all runs ``judged``."""
         found, runs = self.judged.stacked, self.judged
         left, worst = found.identified, self.worst_joint
-        known = [f"{MODEL_TITLES[DESCRIPTION]} {found.of(DESCRIPTION).total_percent:.3g} %"]
+        known = [f"{MODEL_TITLES[DESCRIPTION]} {found.of(DESCRIPTION).total_percent:.3g} %"] if found.described else []
         known += [] if runs.floor.total_percent is None else [f"noise {runs.floor.total_percent:.3g} %"]
-        size = f"residual {left.total_percent:.3g} % of the torque on {', '.join(runs.names)} ({', '.join(known)})"
+        beside = f" ({', '.join(known)})" if known else ""
+        size = f"residual {left.total_percent:.3g} % of the {found.measured} on {', '.join(runs.names)}{beside}"
         own = f"({left.rms[worst]:.3g} of {found.signal[worst]:.3g} {found.units[worst]} rms)"
         most = f"worst {found.joints[worst]} with {left.percent[worst]:.3g} % of its own {own}"
         return f"{size}, {most}; {self.decisive.estimate.counted}"
@@ -400,9 +402,10 @@ class ValidationVerdict:
             why = "the motion excites too little, so that prior knowledge decides part of the parameters"
             until = "until then trust the model for motion like that of the logs"
             said.append(f"{why}; let the robot move more (exciter design), {until}")
+        measured = self.judged.stacked.measured
         if weak := self.weak_joints:
-            why = f"{FAIR_MODEL_PERCENT:g} % of it or more is missed; where the torque is small this may not matter"
-            said.append(f"do not rely on the predicted torque of {', '.join(weak)}: {why}")
+            why = f"{FAIR_MODEL_PERCENT:g} % of it or more is missed; where the {measured} is small this may not matter"
+            said.append(f"do not rely on the predicted {measured} of {', '.join(weak)}: {why}")
         if missed := self.decisive.missed:
             most = max(missed, key=lambda one: one.share)
             said.append(f"the residual of {most.joint} depends on {most.quantity}: the model may lack a term")
@@ -410,7 +413,7 @@ class ValidationVerdict:
             said.append(f"more than noise is left of {some_of(above)}: the model may lack a term")
         counts = self.decisive.estimate.counts
         if unsure := [f"{counts[word]} {word}" for word in (WEAK, INSIGNIFICANT) if counts[word]]:
-            why = "torques are predicted all the same, but do not use these values one by one"
+            why = f"{measured}s are predicted all the same, but do not use these values one by one"
             said.append(f"{' and '.join(unsure)} of {sum(counts.values())} parameters: {why}")
         return tuple(said)
 

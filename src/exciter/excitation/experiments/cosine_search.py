@@ -5,6 +5,7 @@ the criterion is the condition number."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from operator import attrgetter
 from typing import Annotated
 
@@ -214,8 +215,12 @@ def _feasible(task: ExperimentTask, search: OtaniSearch) -> list[TriedRamp]:
     centres = [roadmap.home, *roadmap.random_postures(BOX_CENTRES, "excitation")]
     found: list[TriedRamp] = []
 
+    tries = count(1)
+
     def tried(x: Array, within: tuple[Array, Array]) -> TriedRamp | None:
         roadmap.deadline.check()
+        best = min((one.value for one in found), default=np.inf)
+        task.tell("excitation", f"trying {2 * search.tries} motions", iteration=next(tries), value=best)
         curve = cosine_ramp(robot, search, x, within).curve(robot)
         log = curve.motion(time)
         if roadmap.judge.breaks(log):

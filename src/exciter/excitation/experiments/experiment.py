@@ -117,6 +117,12 @@ class ExperimentTask:
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
+    def tell(self, stage: str, doing: str, done: int = 0, *, iteration: int = 0, value: float = np.inf) -> None:
+        """How a stage goes that is not a search of starts, in words; or one that counts its starts in its own way."""
+        if self.progress is not None:
+            seconds = time.monotonic() - self.began
+            self.progress(stage, Progress(done, self.starts, done, iteration, value, seconds, doing))
+
     def searched(self, name: str, purpose: str, *, left: int = 1, **changes: Any) -> ExperimentStage:
         """The best motion of the family; changes: of what ``design`` is given. left: searches, this one included, that
         share the time that is left."""

@@ -197,7 +197,11 @@ class VandanjonExperiment(Experiment):
     candidates: Annotated[int, Whole(1, 1000)] = 12
 
     def stages(self, task: ExperimentTask) -> tuple[ExperimentStage, ...]:
-        candidates = [self._candidates(task, what, joints) for what, joints in plan(task.robot.n)]
+        wanted, candidates = plan(task.robot.n), list[list[TestMotion]]()
+        for k, (kind, joints) in enumerate(wanted):
+            task.tell(_folder(kind), f"candidates of motion {k + 1} of {len(wanted)}")
+            candidates.append(self._candidates(task, kind, joints))
+        task.tell("all stages", "the best candidates together")
         chosen = self._chosen(task, candidates)
         kinds = {kind: [one for one in chosen if one.purpose == kind] for kind in WAY_RANGE_SHARES}
         return tuple(self._stage(task, kind, motions) for kind, motions in kinds.items() if motions)

@@ -35,8 +35,7 @@ from exciter.excitation.experiments.experiment import (
 from exciter.excitation.experiments.segment_times import Segments, shortest_times
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import finite_limits
-from exciter.excitation.optimiser.run_starts import Progress
-from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.excitation.optimiser.search import Attempt, ReportValue, Search
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import MOST_FAMILY_SPANS, Quintic
 from exciter.excitation.trajectories.ramps import JOINT_LIMIT_ROUNDING
@@ -57,7 +56,7 @@ SHORTENING_SHARES = (1.0, 0.75, 0.5, 0.25)  # of what was gained, until all limi
 CERTIFICATES_AFTER_SEARCH = 3  # of the time: for times that are shortened, and for the whole motion
 LEAST_RESERVE_SHARE = 0.1  # of the time, for these and for the figures
 LEAST_ROUND_GAIN = 1e-3  # of the criterion, by which points must improve for another round
-SUBJECT = "points"
+STAGE = SUBJECT = "points"
 EXPLORED_SHARE = 0.7  # of the time that must be left for another start to be looked at
 
 
@@ -139,7 +138,7 @@ class PointsExperiment(Experiment):
                 "leave it out of the terms, or choose another experiment"
             )
         stage = task.hand_made(
-            "points", "excitation", curve, log, columns=DesignColumns.of(task.model), draws=result.evaluations
+            STAGE, "excitation", curve, log, columns=DesignColumns.of(task.model), draws=result.evaluations
         )
         note = Note(Severity.DONE, SUBJECT, None, words(task.model, result))
         design = replace(stage.design, notes=(note,))
@@ -203,7 +202,7 @@ def motion_through_points(
             raise ExciterError(f"infeasible: no motion through points keeps {obstacles[0]}; loosen it")
         first = PassedPoints(times=np.array(family.times), delta=best.delta, value=best.value)
         shorter = shortened(search, first, deadline)
-        final, evaluations = _in_rounds(search, best.number, shorter, settings.rounds, until, certificate_seconds)
+        final, evaluations = _in_rounds(search, best.number, shorter, settings.rounds, until, certificate_seconds, task)
     evaluations += sum(one.evaluations for one in attempts)
     return MotionThroughPoints(first=first, final=final, evaluations=evaluations)
 
@@ -239,41 +238,49 @@ def _searched(
     """The best starts, as far as a short look says, carried through to the end, or as far as time allows."""
     keep = min(settings.keep, starts)
     numbers: list[int] = list(range(starts))
-    done, best = 0, np.inf
-
-    def told(number: int) -> None:
-        if task is not None and task.progress is not None:
-            task.progress("points", Progress(number, starts, done, 0, best, deadline.clock()))
-
     if keep < starts:
         looks: list[tuple[float, int]] = []
         for number in numbers:
             if np.isfinite(deadline.at) and deadline.left <= EXPLORED_SHARE * deadline.seconds:
                 break
-            looks.append((search.explored(number, settings.explore, deadline), number))
-            done += 1
-            told(number)
+            told = _teller(task, f"a look at start {number + 1} of {starts}", number)
+            looks.append((search.explored(number, settings.explore, deadline, told), number))
         numbers = [number for _, number in sorted(looks)] or numbers
     found: list[Attempt] = []
-    for number in numbers[:keep]:
+    for k, number in enumerate(numbers[:keep]):
         if deadline.passed or any(one.cancelled for one in found):
             break
-        found.append(search.run(number, deadline, certificate_seconds=certificate_seconds))
-        best = min(one.value for one in found)
-        told(number)
+        told = _teller(task, f"{k + 1} of the {keep} best starts to its end")
+        found.append(search.run(number, deadline, told, certificate_seconds))
     return found
 
 
+def _teller(task: ExperimentTask | None, doing: str, looked_at: int | None = None) -> ReportValue | None:
+    """Of the iterations of one search; looked_at: starts, all unless given."""
+    if task is None:
+        return None
+    done = task.starts if looked_at is None else looked_at
+    task.tell(STAGE, doing, done)
+    return lambda iteration, value: task.tell(STAGE, doing, done, iteration=iteration, value=value)
+
+
 def _in_rounds(
-    search: Search, number: int, points: PassedPoints, rounds: int, deadline: Deadline, certificate_seconds: float
+    search: Search,
+    number: int,
+    points: PassedPoints,
+    rounds: int,
+    deadline: Deadline,
+    certificate_seconds: float,
+    task: ExperimentTask | None,
 ) -> tuple[PassedPoints, int]:
     """Points that are better for their times, and times that are shorter for these; how many evaluations that took."""
     evaluations = 0
     with suppress(OutOfTime):
-        for _ in range(rounds):
+        for k in range(rounds):
             deadline.check()
+            told = _teller(task, f"shorter times, round {k + 1} of {rounds} at most")
             timed = replace(search, trajectory=points.trajectory, instants=points.times)
-            found = timed.run(number, deadline, certificate_seconds=certificate_seconds, delta=points.delta)
+            found = timed.run(number, deadline, told, certificate_seconds, points.delta)
             evaluations += found.evaluations
             gain = points.value - found.value
             if found.delta is None or not gain > 0.0:

@@ -65,6 +65,7 @@ class StaticExperiment(RepeatedExperiment):
         base = static_base(task.model)
         if not len(base):
             raise ExciterError(f"no weight acts on the joints of robot '{task.robot.name}'; poses at rest tell nothing")
+        task.tell("poses", "poses that tell most, and ways between them")
         poses = self._poses(task, base)
         parts, dwells = self._tour(task.roadmap, poses)
         curve, begin = task.led(parts, self._side(task.robot, poses[0], 1.0), poses[-1])
@@ -175,6 +176,7 @@ class ConstantVelocityExperiment(RepeatedExperiment):
         """The sweep of a joint, and the posture (n,) in which it begins and ends."""
         roadmap, robot = task.roadmap, task.robot
         joint = robot.joint_names[j]
+        task.tell("sweeps", f"a way for {joint}")
         for low, high in self._ways(roadmap, j):
             for share in WAY_SHARES:
                 middle, half = 0.5 * (low + high), 0.5 * share * (high - low)

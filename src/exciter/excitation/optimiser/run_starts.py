@@ -282,7 +282,8 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Progress:
-    """start: number of the start that reports; done: starts completed; value: the best so far (inf: none yet)."""
+    """start: number of the start that reports; done: starts completed; value: the best so far (inf: none yet); doing:
+    in words, where it is not the starts that are counted."""
 
     start: int
     starts: int
@@ -290,6 +291,7 @@ class Progress:
     iteration: int
     value: float
     seconds: float
+    doing: str = ""
 
 
 def run_starts(

@@ -218,11 +218,19 @@ class Search:
     def _random(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
-    def explored(self, number: int, iterations: int, deadline: Deadline = NEVER) -> float:
+    def explored(
+        self, number: int, iterations: int, deadline: Deadline = NEVER, progress: ReportValue | None = None
+    ) -> float:
         """How low the first stage comes in few iterations: which starts are worth their time."""
         _, y = self._begun(number, deadline)
         problem = self._problem(stages(self.criterion)[0]).within(deadline)
-        return minimise(problem, y, replace(self.settings, iterations=iterations)).value
+
+        def told(iteration: int, value: float, y: Array) -> bool:
+            if progress is not None:
+                progress(iteration, np.inf)  # value is that of a stand-in
+            return False
+
+        return minimise(problem, y, replace(self.settings, iterations=iterations), told).value
 
     def _descended(self, track: _Track, centre: Array, number: int, *, polish: bool = False) -> Program:
         """Minimise by stages, and again from nearby where that helps, or as far as time allows; the problem of the last
@@ -313,13 +321,17 @@ class _Track:
 
     def __call__(self, iteration: int, value: float, y: Array) -> bool:
         self.history.append((self.seconds, value))
-        if self.progress is not None:
-            self.progress(iteration, value)
-        return self.silently(iteration, value, y)
+        return self._followed(value, y)
 
     def silently(self, iteration: int, value: float, y: Array) -> bool:
+        """Of a stand-in, whose value is not the criterion's."""
+        return self._followed(np.inf, y)
+
+    def _followed(self, value: float, y: Array) -> bool:
         self.y = y
         self.iterations += 1
+        if self.progress is not None:
+            self.progress(self.iterations, value)
         left, seconds = self.deadline.left, self.seconds
         repair = REPAIR_ITERATIONS * (seconds - self.first) / self.iterations  # by what iterations took so far
         most = LARGEST_REPAIR_SHARE * (left + seconds)

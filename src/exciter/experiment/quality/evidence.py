@@ -48,7 +48,8 @@ FAR_OUTSIDE_RANGE_SHARE = 1.0  # of the allowed range, beyond its ends: more tha
 LIMIT_TOLERANCE_SHARE = 0.1  # of the allowed range: limits of descriptions are not exact
 REWEIGHTED_FITS = 3  # fits, each with the residuals of the one before as noise
 SINGULAR_EXCITATION = 1e-10  # relative singular value of rows with unit columns that is none
-REST, CONSTANT_VELOCITY, EXCITATION = "rest", "constant-velocity", "excitation"  #: purposes of a stage
+#: purposes of a stage
+REST, CONSTANT_VELOCITY, LOCKED, EXCITATION = "rest", "constant-velocity", "locked", "excitation"
 RESTING_ROW_SHARE = 0.05  # of a joint's fastest: slower, friction that holds it may be of any size
 UNEXCITED_SHARE = 1e-6  # share in a combination that the motion does not show
 

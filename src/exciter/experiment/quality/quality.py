@@ -140,7 +140,7 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
     elif evidence.too_short:
         said["short log"] = f"the log is shorter than {evidence.limits.shortest_judged:g} s: torques were not judged"
     elif evidence.in_turns:
-        said["stage"] = "joints move in turns: joint order was not judged, signs by friction alone"
+        said["stage"] = f"joint order, and signs beyond those of friction: {stages.as_planned(evidence)}"
     elif not evidence.inertias_known:
         unjudged = "joint order was not judged, signs by friction alone"
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"

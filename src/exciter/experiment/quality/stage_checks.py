@@ -11,7 +11,7 @@ import numpy as np
 from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import torque_checks as torque
-from exciter.experiment.quality.evidence import CONSTANT_VELOCITY, EXCITATION, REST, Evidence
+from exciter.experiment.quality.evidence import CONSTANT_VELOCITY, EXCITATION, LOCKED, REST, Evidence
 from exciter.experiment.quality.numbers_in_words import listed, number, percent
 from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
@@ -34,6 +34,13 @@ def locked_joints(evidence: Evidence) -> Iterator[Note]:
                 f"it moves by {number(span[j])} {unit}, and stands still in stage '{_stage(evidence).name}': is this "
             )
             yield problem("locked joint", f"{words}the log of another stage?", evidence.joints[j], range=float(span[j]))
+
+
+def as_planned(evidence: Evidence) -> str:
+    """Why whole-body torques are not asked about, as is right for a stage that moves some joints, or one by one."""
+    stage = _stage(evidence)
+    how = "locks joints" if stage.purpose == LOCKED else "moves one or two joints at a time"
+    return f"stage '{stage.name}' {how}, as planned"
 
 
 def poses(evidence: Evidence) -> Iterator[Note]:

@@ -205,9 +205,11 @@ def capital(text: str) -> str:
 def residual_figures(verdict: ValidationVerdict) -> dict[str, str]:
     """Of all runs of a kind together; of the description and of the noise on those that are judged."""
     kinds, judged = {"identification data": verdict.fit, "validation data": verdict.unseen}, verdict.judged
-    shown = {f"residual / torque, {name}": percent(kind.total_percent / 100) for name, kind in kinds.items() if kind}
-    described = judged.stacked.of(DESCRIPTION).total_percent
-    shown["residual / torque, parameters of the description"] = percent(described / 100)
+    per = f"/ {judged.stacked.measured}"
+    shown = {f"residual {per}, {name}": percent(kind.total_percent / 100) for name, kind in kinds.items() if kind}
+    if judged.stacked.described:
+        described = judged.stacked.of(DESCRIPTION).total_percent
+        shown[f"residual {per}, parameters of the description"] = percent(described / 100)
     floor = judged.floor.total_percent
-    shown["noise floor / torque"] = "not known" if floor is None else percent(floor / 100)
+    shown[f"noise floor {per}"] = "not known" if floor is None else percent(floor / 100)
     return shown

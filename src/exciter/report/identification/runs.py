@@ -71,6 +71,11 @@ class ReportedRun:
         return self.found.name
 
     @property
+    def measured(self) -> str:
+        """torque, or current."""
+        return self.found.baselines.measured
+
+    @property
     def kind(self) -> str:
         return "identification data" if self.fitted else "validation data"
 
@@ -98,7 +103,8 @@ def residuals_section(
     floors = [f"{run.name}: {run.found.floor.sentence}" for run in runs]
     overview = (overview_table(verdict),) if len(runs) > 1 else ()
     contents = (*overview, *(baselines_table(run) for run in runs), Sentences(floors))
-    text = explained("residuals", judged=judged_words(judge), cut=shown_runs < len(runs), most=MOST_RUNS_SHOWN)
+    about = {"judged": judged_words(judge), "cut": shown_runs < len(runs), "most": MOST_RUNS_SHOWN}
+    text = explained("residuals", **about, measured=verdict.judged.stacked.measured)
     return Section("residuals", "Residuals compared with simpler models", text, contents)
 
 
@@ -107,7 +113,7 @@ def overview_table(verdict: ValidationVerdict) -> HtmlTable:
     base, rows = verdict.judged.stacked, list[tuple[Cell, ...]]()
     for name, joints, total in verdict.rows:
         rows.append((name, *(Bar.percentage(value, bar=False) for value in (total, *joints))))
-    return HtmlTable("Residual / torque of every log", ("data", base.total_name, *base.joints), rows)
+    return HtmlTable(f"Residual / {base.measured} of every log", ("data", base.total_name, *base.joints), rows)
 
 
 def baselines_table(run: ReportedRun) -> HtmlTable:
@@ -122,7 +128,7 @@ def baselines_table(run: ReportedRun) -> HtmlTable:
     columns = {
         "joint": (*base.joints, base.total_name),
         "unit": (*base.units, ""),
-        "measured torque, rms": [*base.signal, *nothing],
+        f"measured {base.measured}, rms": [*base.signal, *nothing],
         "residual, rms": [*found.rms, *nothing],
         "largest residual": [*found.worst, *nothing],
         "at [s]": [*(found.when - run.start), *nothing],
@@ -149,7 +155,7 @@ def torque_section(run: ReportedRun) -> Section:
     rests = prediction.moves is not None and not prediction.moves.all()
     contents = per_joint(prediction.joints, {j: torque_plot(run, j) for j in range(len(prediction.joints))})
     text = explained("torque", run=run, prediction=prediction, rests=rests)
-    return Section(f"torque-{run.group}", f"Torque of {run.name} ({run.kind})", text, contents)
+    return Section(f"torque-{run.group}", f"{run.measured.capitalize()} of {run.name} ({run.kind})", text, contents)
 
 
 def torque_plot(run: ReportedRun, j: int) -> Plot:
@@ -162,7 +168,7 @@ def torque_plot(run: ReportedRun, j: int) -> Plot:
         Line("predicted", predicted, unit, width=1.4),
         Line("residual", prediction.residual[:, j], unit, width=1.2),
     ]
-    label = f"{'force' if unit == 'N' else 'torque'} [{unit}]" if unit else "both sides of the equation"
+    label = f"{'force' if unit == 'N' else run.measured} [{unit}]" if unit else "both sides of the equation"
     return Plot(name, prediction.time, "time [s]", label, lines, group=run.group, band=(0, 1))
 
 
@@ -180,6 +186,7 @@ def friction_sections(verdict: ValidationVerdict) -> Iterator[Section]:
         memory=any(term.has_memory for term in model.bound),
         others=dict.fromkeys(others),
         without=[name for j, name in enumerate(names) if j not in plots],
+        measured=verdict.judged.stacked.measured,
     )
     yield Section("friction", "Friction", text, per_joint(names, plots))
 
@@ -307,7 +314,7 @@ def spectrum_section(run: ReportedRun) -> Iterator[Section]:
         label = f"density [{unit or 'unit'}/√Hz]"
         plots[j] = Plot(name, frequency, "frequency [Hz]", label, lines, group=group, log=True)
     text = explained("spectrum", run=run, empty_above=frequency[-1] if last < len(spectrum.frequency) else None)
-    yield Section("spectrum", "Spectrum of torque and residual", text, per_joint(spectrum.joints, plots))
+    yield Section("spectrum", f"Spectrum of {run.measured} and residual", text, per_joint(spectrum.joints, plots))
 
 
 def correlation_section(run: ReportedRun) -> Section:
