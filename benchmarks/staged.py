@@ -93,9 +93,8 @@ def main() -> None:
     parser.add_argument("--experiments", nargs="+", default=EXPERIMENTS.words, choices=EXPERIMENTS.words)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     arguments = parser.parse_args()
-    print(
-        f"{'robot':12} {'experiment':18} {'seed':>4} {'left %':>8} {'floor %':>8} {'ratio':>6} {'covered':>8} {'χ²/p':>6}"
-    )
+    figures = f"{'left %':>8} {'floor %':>8} {'ratio':>6} {'covered':>8} {'χ²/p':>6}"
+    print(f"{'robot':12} {'experiment':18} {'seed':>4} {figures}")
     for name in arguments.robots:
         robot = ex.load(name) if name in names() else ex.load(name, **URDF_LIMITS)
         settings = None if name in names() else {"constraints": {"ground": "none"}}  # mounted nobody knows where
