@@ -20,6 +20,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT, ModelError, find_missing
+from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Severity
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Stribeck, Viscous
 from exciter.pipeline.identify import covariance_of
@@ -158,6 +159,8 @@ def test_doubts_of_friction_and_what_is_missing_are_in_the_covariance_that_ident
     assert_allclose(doubted.std**2, expected)
     lacking = covariance_of(estimator, StationaryErrors())(wrong, estimator.estimate(wrong))
     alone, found = judged(wrong, estimator)
+    late = timing_error(wrong, alone)
     assert found is not None
-    assert_allclose(lacking.std**2, alone.std**2 + found.change**2)
+    assert late is not None
+    assert_allclose(lacking.std**2, alone.std**2 + found.change**2 + late.change**2)
     assert [one.subject for one in lacking.notes if one.severity == Severity.WARNING] == [MODEL_SUBJECT]

@@ -30,7 +30,7 @@ NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
+class WeightedFit:
     """An estimate as weighted least squares: equations, what they are divided by (J,), what is known of the parameters
     beside (m, p + 1), and σ (J,) of what is left of the equations."""
 
@@ -40,7 +40,7 @@ class Weighted:
     noise: Array
 
     @classmethod
-    def of(cls, problem: Problem, estimate: Estimate) -> Weighted:
+    def of(cls, problem: Problem, estimate: Estimate) -> WeightedFit:
         if isinstance(estimate, StagedEstimate) and estimate.weights is not None:
             staged = StagedProblem.of_stages(problem, estimate.weights)
             compressed = staged.compressed

@@ -21,7 +21,7 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import bounded_parts
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.identification.uncertainty.further_columns import FurtherColumns, Weighted
+from exciter.identification.uncertainty.further_columns import FurtherColumns, WeightedFit
 from exciter.notes import Note, warning
 from exciter.parameters.terms.friction import STANDSTILL_SPEED, BoundStribeck
 from exciter.typing import Array
@@ -99,7 +99,7 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
     squares = np.mean(np.concatenate([part.motion.qd**2 for part in bounded_parts(problem.runs)]), axis=0)
     speed = np.maximum(LOW_SPEED_SHARE * np.sqrt(squares), STANDSTILL_SPEED)
     known = {j for term in problem.model.bound if isinstance(term, BoundStribeck) for j in term.joints}
-    fit = Weighted.of(problem, estimate)
+    fit = WeightedFit.of(problem, estimate)
     every = _WithLowSpeedFriction(fit.problem, tuple(j for j in range(robot.n) if j not in known), speed)
     first = len(problem.names)
     heard = tuple(j for k, j in enumerate(every.at, start=first) if every.power(k, j) > 0.0)  # no rest, no lost torque

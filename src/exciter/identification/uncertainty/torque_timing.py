@@ -21,7 +21,7 @@ from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import bounded_parts
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.identification.uncertainty.further_columns import FurtherColumns, Weighted
+from exciter.identification.uncertainty.further_columns import FurtherColumns, WeightedFit
 from exciter.notes import Note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.typing import Array
@@ -84,7 +84,7 @@ def timing_error(problem: Problem, estimate: Estimate) -> TimingError | None:
     for term, columns in model.term_columns:
         if isinstance(term, BoundDryFriction):
             chi[columns] = 0.0
-    fit = Weighted.of(problem, estimate)
+    fit = WeightedFit.of(problem, estimate)
     delayed = _WithDelay(fit.problem, chi)
     try:
         values, found = delayed.fitted(fit.weights, fit.prior, StationaryErrors())
