@@ -139,9 +139,9 @@ def identify(
     ready, completed = with_loads_completed(ready)  # again, with the model and the route that were chosen
     ready = ready.noted(*(load.note for load in completed))
 
-    config, runs = ready.config, ready.runs
+    folds, config, runs = config.folds, ready.config, ready.runs  # those that settings were chosen by
     estimator = config.estimator(ready.robot, sent, periods, runs)
-    problem = config.problem(config.model(ready.robot), runs)
+    problem = replace(config.problem(config.model(ready.robot), runs), folds=folds)
     judge, shown_by = config.judge(runs), config.evaluation(runs, ready.validation_runs)
     ready = with_rest_noted(ready, judge, problem)
     problem, friction = with_chosen_friction(problem, judge, config, unseen, progress)
