@@ -15,6 +15,8 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel, static_base, static_columns
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import design
 from exciter.excitation.experiments.experiment import independent_columns
 from exciter.excitation.experiments.locked_joints import locked_stages, told_by
@@ -23,12 +25,15 @@ from exciter.excitation.experiments.roadmap import Roadmap
 from exciter.excitation.experiments.stage import PURPOSES
 from exciter.excitation.files.trajectory_files import exact_curve, exact_data, same_curve, slowed
 from exciter.excitation.optimiser.deadline import NEVER
+from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
+from exciter.excitation.trajectories.trajectory import motion
 from exciter.experiment.plan import Plan, PlannedStage
+from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.pipeline.design import Designed
 from exciter.pipeline.experiment import DesignedExperiment
 from exciter.robot import Robot, load
-from exciter.settings import yaml_text
+from exciter.settings import fill, yaml_text
 from support.paths import ROBOTS
 
 #: Small ones: few candidates and starts, short rests.
@@ -107,14 +112,22 @@ def test_rests_are_rests_and_taken_from_both_sides():
 
 
 def test_the_mean_of_both_sides_is_free_of_dry_friction():
-    """A motor's torque just before it stops, friction included; the mean of both approaches is gravity's."""
+    """Executed by a robot that sticks: its motors hold gravity and up to all of the friction, the other way from the
+    other side; the mean of both approaches is gravity's."""
     (poses, _) = designed("kuka-ir361", "static").stages
-    model, curve = poses.design.model, poses.design.curve
-    gravity = model.torque(curve.motion([begin for begin, _ in poses.dwells]))
-    arriving = curve.motion([begin - 1e-4 for begin, _ in poses.dwells])
-    held = gravity + 5.0 * np.sign(arriving.qd)
-    assert np.abs(held - gravity).min() == pytest.approx(5.0)
-    assert 0.5 * (held[::2] + held[1::2]) == pytest.approx(gravity[::2], abs=1e-6)
+    robot, friction = poses.design.model.robot, 8.0
+    truth = {"coulomb": friction, "viscous": 0.0, "rotor_inertia": 0.0}
+    exact = {"truth": truth, "torque": {"noise": 0.0}, "encoder": {"counts": "none"}, "log": {"rate": 200}}
+    run = fill(SimulateSettings, exact, "simulate", robot=robot).virtual(robot, 3).run(poses.design.curve)
+    log, chi, errors = run.recording, run.truth.chi, []
+    for begin, end in poses.dwells:
+        still = (log.time > begin + 0.1) & (log.time < end - 0.05)
+        gravity = run.truth.model.torque(ex.Motion.at(log.q[still]), chi)
+        errors.append((log.torque[still] - gravity).mean(axis=0))
+    first, second = np.array(errors[::2]), np.array(errors[1::2])
+    assert np.abs(first).min() > 1.0
+    assert np.abs(first[:, 1]).min() > 0.99 * friction
+    assert np.abs(0.5 * (first + second)).max() < 0.02
 
 
 def test_only_one_joint_cruises_at_constant_velocity():
@@ -171,17 +184,59 @@ def test_four_kinds_of_motions():
 
 
 def test_a_search_with_locked_joints_is_one_of_the_others_alone():
-    """Their gradients, and limits, are those of all joints with some held: the result is at least as good as a start,
-    keeps the posture to the last digit, and does not depend on how many processes share the starts."""
+    """The value is that of W by hand, the posture is kept to the last digit, and no small change of the joints that
+    move is better: limits left aside, which those changes keep."""
     robot = robot_of("kuka-ir361")
     model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))
     stage = locked_stages(model, [("last", (2,)), ("rest", (0, 1))])[1]
     columns = model.base.independent[stage.parameters]
-    locked = {"joint_3": 0.4}
-    found = design(model, ex.Fourier(5.0, 3, at_rest=True), columns=columns, locked=locked, starts=2, samples=100)
+    found = design(
+        model, ex.Fourier(5.0, 3, at_rest=True), columns=columns, locked={"joint_3": 0.4}, starts=2, samples=100
+    )
     assert found.curve.extremum(0).size[2] == pytest.approx(0.4, abs=1e-12)
     assert found.certificate.certified
-    assert found.value <= min(attempt.history[0][1] for attempt in found.attempts)
+    family, (low, high) = found.trajectory, robot.position_range()
+
+    def value(delta):
+        w = model.regressor(motion(family, delta, family.sample_times(100)))[:, :, columns].reshape(-1, len(columns))
+        return -np.linalg.slogdet(w.T @ w)[1]
+
+    def kept(delta):
+        dense = motion(family, delta, np.linspace(0.0, family.duration, 600))
+        fast = [np.abs(x) <= robot.limit(kind) for x, kind in ((dense.qd, "velocity"), (dense.qdd, "acceleration"))]
+        return bool(np.all([dense.q >= low, dense.q <= high, *fast]))
+
+    assert kept(found.delta)
+    assert found.value == pytest.approx(value(found.delta), abs=1e-6)
+    rng, changes = np.random.default_rng(0), []
+    for _ in range(400):
+        step = (family.free @ rng.standard_normal((family.free.shape[1], 2))).T
+        delta = found.delta.copy()
+        delta[:2] += 0.01 * np.linalg.norm(delta[:2]) * step / np.linalg.norm(step)
+        if kept(delta):
+            changes.append(value(delta) - found.value)
+    assert len(changes) > 10
+    assert min(changes) > 0.0
+
+
+def test_gradients_of_a_search_with_locked_joints_are_differences():
+    robot = robot_of("kuka-ir361")
+    model = ex.DynamicModel(robot, (ex.Viscous(),))
+    columns = model.base.independent[[model.base.names.index(name) for name in ("ZZR1", "MX3", "Fv1", "Fv3")]]
+    objective = DesignObjective(model, DOptimality(), columns, np.ones(3))
+    stand = np.array([np.nan, 0.4, np.nan])
+    search = Search(ex.Fourier(5.0, 3, at_rest=True), objective, (), 100, 0, locked=stand)
+    criterion, y = (
+        search._problem(DOptimality()).criterion,
+        np.random.default_rng(1).standard_normal(search.variables.size),
+    )
+    _, gradient = criterion(y)
+    h = 1e-5
+    steps = h * np.eye(len(y))
+    slopes = [(criterion(y + d)[0] - criterion(y - d)[0]) / (2 * h) for d in steps]
+    assert len(y) == 2 * search.variables.per_joint
+    assert gradient == pytest.approx(slopes, rel=1e-5, abs=1e-5)
+    assert search.variables.motion(search._grid, y).q[:, 1] == pytest.approx(0.4, abs=1e-12)
 
 
 # -- ways --------------------------------------------------------------------------------------------------------------

@@ -121,18 +121,24 @@ def test_a_parameter_is_not_determined_until_its_joint_moves():
 
 
 def test_the_description_is_a_start():
-    log = following.recording(8.0)
-    weak = ex.follow(following.robot(), log, description=0.2, **ALL_ROWS, **FILTERED)
-    none = ex.follow(following.robot(), log, **ALL_ROWS, **FILTERED)
-    known = np.asarray(following.model().base.base_values(following.model().nominal)) != 0.0
-    assert (weak.std[-1][known] < none.std[-1][known]).all()
-    true = following.model().base.base_values(following.truth())
-    assert np.abs((weak.values[-1] - true) / weak.std[-1]).max() < 5.0
+    """Normal about its values, with the share of them that was said as σ: the posterior by hand; zeros tell nothing."""
+    log, said = following.recording(8.0), 0.002
+    weak = ex.follow(following.robot(), log, description=said, **ALL_ROWS, **FILTERED)
+    wls = {"estimator": ex.WeightedLeastSquares(), "uncertainty": "independent"}
+    batch = ex.identify(following.robot(), log, **wls, **FILTERED).estimate
+    nominal = np.asarray(following.model().base.base_values(following.model().nominal))
+    prior = np.array([0.0 if value == 0.0 else (said * value) ** -2.0 for value in nominal])
+    covariance = np.linalg.inv(np.linalg.inv(batch.covariance) + np.diag(prior))
+    values = covariance @ (np.linalg.solve(batch.covariance, batch.values) + prior * nominal)
+    assert np.median(np.sqrt(covariance.diagonal()) / batch.std) < 0.9, "it counts for something"
+    assert (nominal == 0.0).any()
+    assert weak.std[-1] == pytest.approx(np.sqrt(covariance.diagonal()), rel=0.015), "a batch counts whole equations"
+    assert np.abs((weak.values[-1] - values) / weak.std[-1]).max() < 0.05
     assert "description" in weak.started
 
 
 def test_noise_that_nobody_stated_is_found_from_the_stream():
-    """Within a fifth of the batch's, contact in a twentieth of the time or not."""
+    """That of the batch within 6 %, contact in a twentieth of the time or not."""
     settings = {key: value for key, value in FILTERED.items() if key != "noise"}
     log = following.recording(30.0, 4)
     batch = ex.identify(following.robot(), log, estimator=ex.WeightedLeastSquares(), **settings).estimate
@@ -140,11 +146,11 @@ def test_noise_that_nobody_stated_is_found_from_the_stream():
     short = ex.follow(following.robot(), log[:700], drift={}, **settings)
     assert (clean.judged, short.judged) == (True, False)
     assert "guess" in short.notes[-1].text
-    assert clean.noise == pytest.approx(batch.noise, rel=0.2)
+    assert clean.noise == pytest.approx(batch.noise, rel=0.06)
     touched = log.torque.copy()
     touched[(log.time % 10.0 > 9.0) & (log.time % 10.0 < 9.5)] += 20.0
     hit = ex.follow(following.robot(), replace(log, torque=touched), drift={}, **settings)
-    assert hit.noise == pytest.approx(batch.noise, rel=0.35)
+    assert hit.noise == pytest.approx(batch.noise, rel=0.06)
     assert np.abs((hit.values[-1] - clean.values[-1]) / clean.std[-1]).max() < 2.0
 
 
@@ -244,11 +250,10 @@ def judged(hours: float, per_hour: float, *, filtered: bool, change=lambda time,
     return watch
 
 
-@pytest.mark.parametrize("filtered", [False, True])
-def test_false_alarms_are_at_most_as_many_as_stated(filtered):
-    """And not a tenth of it, which would be deaf."""
-    count = len(judged(0.25, 480.0, filtered=filtered).alarms)
-    assert 12 <= count <= 120
+@pytest.mark.parametrize(("filtered", "least"), [(False, 50), (True, 20)])
+def test_false_alarms_are_at_most_as_many_as_stated(filtered, least):
+    """And not far fewer, which would be deaf; filtered residuals last, and count for less than their number."""
+    assert least <= len(judged(0.25, 480.0, filtered=filtered).alarms) <= 120
 
 
 def test_an_alarm_names_the_joint_and_when_and_how_much_and_ends():
@@ -279,7 +284,8 @@ def test_errors_that_scatter_more_than_noise_raise_the_threshold():
 
     watch = judged(0.25, 10.0, filtered=False, change=slow)
     late = [one for one in watch.alarms if one.raised > 300.0]
-    assert len(late) <= 5
+    assert len(late) <= 2
+    assert len(watch.alarms) > len(late), "and not from the beginning"
 
 
 @pytest.mark.parametrize("load", ["collision", "payload", "lost counts"])
@@ -303,8 +309,8 @@ def test_what_the_model_does_not_know_is_noticed_and_changes_nothing(load):
     assert hit.alarms, load
     first = min(hit.alarms, key=lambda one: one.raised)
     assert begin - 0.5 < first.since < begin + 1.5
-    assert first.raised < begin + 2.0
-    assert hit.skipped > 0
+    assert first.raised < begin + 0.5
+    assert hit.skipped > 100
     if load == "collision":
         assert first.joint in (log.joints[1], ALL_JOINTS)
         assert all(one.until is not None and one.until < end + 2.0 for one in hit.alarms), "it recovers"
@@ -312,9 +318,10 @@ def test_what_the_model_does_not_know_is_noticed_and_changes_nothing(load):
     used = ex.follow(following.robot(), changed, start=found, alarm={"rows": "use"}).values[-1]
     weighed = ex.follow(following.robot(), changed, start=found, alarm={"rows": "downweight"}).values[-1]
     poison, skipped, down = (np.abs((one - before) / calm.std[-1]).max() for one in (used, after, weighed))
-    assert skipped < 3.0
-    assert skipped < 0.5 * poison
-    assert down < poison
+    assert poison > 5.0
+    assert skipped < 2.5
+    assert skipped < 0.15 * poison
+    assert down < 0.6 * poison
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

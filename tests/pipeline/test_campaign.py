@@ -17,6 +17,7 @@ from exciter.cli import main
 from exciter.errors import ExciterError
 from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
 from exciter.pipeline.campaign import Campaign, campaign
+from exciter.pipeline.campaign_logs import identified
 from exciter.pipeline.campaign_rounds import Known, log_det
 from exciter.settings import fill
 
@@ -74,12 +75,19 @@ def test_it_reaches_what_is_wanted_and_stops(made):
 
 
 def test_the_truth_lies_within_sigma(made, virtual):
+    """The same motions logged again: errors are 1.05 σ rms over 24 such logs; W counts as exact, and what filters make
+    of it is a bias of most of a σ in a few parameters."""
     found, truth = made[0], virtual.truth
     known = dict(zip(truth.model.standard, truth.chi.tolist(), strict=True))
     model = found.goals.model
     true = model.base.base_values(np.array([known.get(name, 0.0) for name in model.standard]))
-    z = (found.result.estimate.values - true) / found.result.estimate.std
-    assert np.sqrt((z**2).mean()) < 2.0
+    estimates = [found.result.estimate]
+    for seed in (100, 150):
+        runs = (virtual.run(one.motion.curve, seed=seed + one.number) for one in found.rounds)
+        logs = [run.recording for run in runs]
+        estimates.append(identified(found.asked, found.rounds, logs).estimate)
+    z = np.array([(one.values - true) / one.std for one in estimates])
+    assert np.sqrt((z**2).mean()) == pytest.approx(1.05, abs=0.25)
 
 
 def test_a_redesign_rests_on_the_posterior(made):
@@ -95,7 +103,9 @@ def test_a_redesign_rests_on_the_posterior(made):
     both = np.linalg.inv(np.linalg.inv(before.covariance) + known.told(design))
     assert_allclose(known.after(design), both, rtol=1e-5)
     assert_allclose(design.predicted_std, np.sqrt(np.diag(both)), rtol=1e-3)  # the design counted with the same
-    assert 0.6 < np.median(estimate.std / np.sqrt(np.diag(both))) < 1.6
+    found_over_predicted = estimate.std / np.sqrt(np.diag(both))
+    assert 0.85 < np.median(found_over_predicted) < 1.25
+    assert 0.7 < found_over_predicted.min() < found_over_predicted.max() < 1.5
     assert (estimate.std < 1.05 * before.std).mean() > 0.9
     noise = before.noise / known.noise
     assert_allclose(noise, noise[0])  # of joints beside each other, as measured
@@ -206,9 +216,9 @@ def test_noisy_positions_are_identified_by_maximum_likelihood():
     assert found.rounds[1].motion.design.criterion.chi is not None  # designed with the estimate
     known = Known.of(found.asked, found.done[:1])
     per_sample = known.joint_noise / known.noise  # as recorded, beside the noise of torques
-    assert_allclose(per_sample, 3e-4 / 0.5, rtol=0.5)
+    assert_allclose(per_sample, 3e-4 / 0.5, rtol=0.1)
     after = np.sqrt(np.diag(known.after(found.rounds[1].motion.design)))
-    assert 0.6 < np.median(found.result.estimate.std / after) < 1.6
+    assert_allclose(found.result.estimate.std / after, 1.0, atol=0.08)
 
 
 @pytest.mark.parametrize(
