@@ -86,9 +86,9 @@ class DesignedExperiment:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was assumed of the robot, and how the motions were found."""
+        """What was assumed of robot and noise, and how the motions were found."""
         own = (replace(note, text=f"{stage.name}: {note.text}") for stage in self.stages for note in stage.design.notes)
-        return (*self.robot.remarks, *own)
+        return (*self.robot.remarks, *self.config.notes, *own)
 
     @property
     def not_checked(self) -> tuple[Note, ...]:
@@ -153,7 +153,7 @@ class DesignedExperiment:
 
     def report(self) -> Page:
         """All stages with their verdicts; every stage has a report of its own in its folder."""
-        return experiment_page(self.experiment, self.stages, self.figures, self.settings, REPORT_FILE)
+        return experiment_page(self.experiment, self.stages, self.figures, self.settings, self.notes, REPORT_FILE)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -323,10 +323,11 @@ def check_plan(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SimulatedPlan:
-    """A plan executed by one virtual robot: how each stage went, by its name."""
+    """A plan executed by one virtual robot: how each stage went, by its name. seed: from which truth and noise come."""
 
     plan: Plan
     stages: Mapping[str, Simulated]
+    seed: int = 0
 
     def save(self, folder: str | Path, truth: str | Path | None = None) -> tuple[Path, ...]:
         """The log of every stage where the plan expects it, if ``folder`` is that of the plan or of its logs; elsewhere
@@ -340,7 +341,7 @@ class SimulatedPlan:
             log = plan.log_path(stage)
             secret = truth if k == len(plan.stages) - 1 else None
             with output_folder(log.absolute().parent):
-                written_files += self.stages[stage.name].save(log, secret)
+                written_files += replace(self.stages[stage.name], seed=self.seed).save(log, secret)
         return tuple(written_files) if here else (*written_files, plan.write(place))
 
     def to_dict(self) -> dict[str, Any]:
@@ -382,4 +383,4 @@ def simulate_plan(
 
         found[name] = simulate(robot, curve, virtual, seed=own, progress=told)
         done += curve.duration
-    return SimulatedPlan(plan=plan, stages=found)
+    return SimulatedPlan(plan=plan, stages=found, seed=seed)
