@@ -24,7 +24,7 @@ def experiment_page(
     notes: Sequence[Note],
     report: str,
 ) -> Page:
-    """figures: of all stages together; notes: on robot and motions; report: name of the file in which each has its own."""
+    """figures: of all stages together; notes: on robot and motions; report: the file of each of them."""
     model = stages[0].design.model
     sections = [
         stages_section(stages, report),
