@@ -18,11 +18,11 @@ import numpy as np
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.sources.delimited import (
-    COMMENT_MARKS,
     LINE_CHARACTERS_LIMIT,
     DelimitedText,
     Notation,
     column_names,
+    first_rows,
     heading,
 )
 from exciter.typing import Array
@@ -32,6 +32,7 @@ POLL_SECONDS = 0.05  #: between looks at what has come
 USUAL_WAIT_SECONDS = 10.0  #: without a new line, after which a file is said to have ended
 MOST_BAD_LINES = 100  #: left out before a stream is given up
 TOLD_BAD_LINES = 5  #: one by one; then every tenth
+HEADER_AND_ROW = 2  #: lines, from which the layout is found
 QUEUED_READS = 256  #: of a pipe that writes faster than it is worked on: then it waits
 Told = Callable[[str], None]
 
@@ -163,7 +164,9 @@ class LiveText(DelimitedText):
         self.notation = Notation.of(self.path, decimal, missing)
         self._lines = self._numbered()
         self._skip = skip
-        self.comment, remark, rows = self._beginning(comment, skip)
+        self.comment, remark, rows = first_rows(self._lines, comment, skip, HEADER_AND_ROW)
+        if not rows:
+            raise RecordingError(f"{self.path} ended without a row of numbers; its first line names the columns")
         self._find_layout(delimiter, header, remark, rows)
         self._width = len(self.names)
         self._ahead = [(number, line) for number, line in rows if number >= self.first]
@@ -184,26 +187,6 @@ class LiveText(DelimitedText):
             number += len(lines)
         if rest.strip():  # the last line, without an end: whole, or cut off
             yield [(number, rest.decode("latin-1").rstrip("\r"))]
-
-    def _beginning(self, comment: str | None, skip: int) -> tuple[str, str, list[tuple[int, str]]]:
-        """How comments start, the last of them before the first row, and a header, if there is one, and a row."""
-        remark, rows = "", list[tuple[int, str]]()
-        for lines in self._lines:
-            for number, line in lines:
-                text = line.strip()
-                if not text or number <= skip:
-                    continue
-                if comment is None:
-                    comment = next((mark for mark in COMMENT_MARKS if text.startswith(mark)), "#")
-                if not text.startswith(comment):
-                    rows.append((number, line))
-                elif not rows:
-                    remark = text.lstrip(comment)
-            if len(rows) >= 2:
-                break
-        if not rows:
-            raise RecordingError(f"{self.path} ended without a row of numbers; its first line names the columns")
-        return comment or "#", remark, rows
 
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
         """What has come at once, however little."""
