@@ -49,6 +49,23 @@ def test_the_settings_of_the_file_hold_for_its_word(folder):
         assert (folder / "out" / stage["motion"]).is_file()
 
 
+def test_what_predictions_assume_of_noise_is_said(folder, capsys):
+    """σ of 1 N·m is more than most arms have: large σ of a design that was not told are no reason to worry."""
+    data = json.loads((folder / "out" / "experiment.json").read_text(encoding="utf-8"))
+    assert [text for text in data["remarks"] if "assume noise of σ 1 N·m" in text]
+    pages = [(folder / "out" / name / "report.html").read_text(encoding="utf-8") for name in ("", "excitation")]
+    for page in pages:
+        assert "assume noise of σ 1 N·m" in page  # in the head
+        assert "noise of σ 1 N·m (assumed)" in page
+    (folder / "noisy.yaml").write_text("noise: 0.25", encoding="utf-8")
+    words = ("--trajectory", "random-spline", "--config", folder / "noisy.yaml")
+    code, printed = told(capsys, "design", ARM, "-o", folder / "noisy", *words)
+    assert code == 0
+    assert "assume noise" not in printed.out
+    page = (folder / "noisy" / "report.html").read_text(encoding="utf-8")
+    assert "noise of σ 0.25 N·m." in page
+
+
 def test_check_certifies_all_stages(folder, capsys):
     code, printed = told(capsys, "check", ARM, folder / "out" / "plan.yaml", "--config", folder / "exciter.yaml")
     assert code == 0
@@ -67,7 +84,7 @@ def test_simulate_puts_every_log_where_the_plan_expects_it(folder, capsys):
     plan = Plan.read(place)
     logs = [read_recording(plan.log_path(stage)) for stage in plan.stages]
     assert len(logs) == 2
-    assert (folder / "truth.json").is_file()
+    assert json.loads((folder / "truth.json").read_text(encoding="utf-8"))["seed"] == 4  # as given: it gives it again
     origin = {log.about.notes["origin"] for log in logs}
     assert len(origin) == 2, "each log has noise of its own"
 

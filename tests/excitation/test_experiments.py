@@ -289,6 +289,12 @@ def test_what_cannot_be_certified_is_one_line_that_names_a_limit(limits, setting
     assert not (tmp_path / "out").exists()
 
 
+def test_a_ground_that_is_in_the_way_says_what_to_give():
+    """As a design of one motion does: where a description says nothing of its mounting, a plane is assumed."""
+    with pytest.raises(ExciterError, match=r"floor.*; say where the robot is mounted: constraints: {ground: HEIGHT}"):
+        ex.design_experiment("kuka-ir361", "otani", settings={"constraints": {"ground": 9.0}}, starts=1)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

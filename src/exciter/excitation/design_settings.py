@@ -49,6 +49,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import Ramps
 from exciter.excitation.trajectories.trajectory import LONGEST_MOTION_S, SHORTEST_MOTION_S, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomMotion, RandomPoints
+from exciter.notes import Note, note
 from exciter.parameters.terms import Terms, declared_terms
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.load import RobotOptions
@@ -213,6 +214,16 @@ class DesignSettings(Settings):
         if self.noise is None or isinstance(self.formulation, EnergyRows):
             return None
         return _of_joints(PerJointNumber(above=0.0), self.noise, self.place("noise"), robot)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What predictions rest on where nothing is said of it."""
+        if self.noise is not None:
+            return ()
+        energy = isinstance(self.formulation, EnergyRows)
+        level = "1 J in a row of the energy model" if energy else "1 N·m (1 N) in torques"
+        text = f"predictions assume noise of σ {level}, for noise: is not given; predicted σ are in proportion to it"
+        return (note("noise", text),)
 
     def ramps(self, robot: Robot) -> Ramps | None:
         """Ramps from and to a posture at rest, within the position limits; None leaves them to the design."""

@@ -76,8 +76,8 @@ class Designed:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was assumed of the robot, and how the motion was found."""
-        return (*self.robot.remarks, *self.design.notes)
+        """What was assumed of robot and noise, and how the motion was found."""
+        return (*self.robot.remarks, *self.config.notes, *self.design.notes)
 
     @property
     def not_checked(self) -> tuple[Note, ...]:
@@ -142,7 +142,7 @@ class Designed:
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        return design_page(self.design, settings=self.config.to_dict())
+        return design_page(self.design, settings=self.config.to_dict(), notes=self.notes)
 
     def _repr_html_(self) -> str:
         return self.report().head

@@ -88,9 +88,9 @@ class DesignedExperiment:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was assumed of the robot, and how the motions were found."""
+        """What was assumed of robot and noise, and how the motions were found."""
         own = (replace(note, text=f"{stage.name}: {note.text}") for stage in self.stages for note in stage.design.notes)
-        return (*self.robot.remarks, *own)
+        return (*self.robot.remarks, *self.config.notes, *own)
 
     @property
     def not_checked(self) -> tuple[Note, ...]:
@@ -155,7 +155,7 @@ class DesignedExperiment:
 
     def report(self) -> Page:
         """All stages with their verdicts; every stage has a report of its own in its folder."""
-        return experiment_page(self.experiment, self.stages, self.figures, self.settings, REPORT_FILE)
+        return experiment_page(self.experiment, self.stages, self.figures, self.settings, self.notes, REPORT_FILE)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -325,10 +325,11 @@ def check_plan(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SimulatedPlan:
-    """A plan executed by one virtual robot: how each stage went, by its name."""
+    """A plan executed by one virtual robot: how each stage went, by its name. seed: from which truth and noise come."""
 
     plan: Plan
     stages: Mapping[str, Simulated]
+    seed: int = 0
 
     def save(self, folder: str | Path, truth: str | Path | None = None) -> tuple[Path, ...]:
         """The log of every stage where the plan expects it, if ``folder`` is that of the plan or of its logs; elsewhere
@@ -343,7 +344,9 @@ class SimulatedPlan:
             raise ExciterError(f"logs of two stages would be one file in '{place}'; give each log: a name of its own")
         later = {} if here else {place / PLAN_FILE: yaml_text(written(plan))}
         if truth is not None:
-            later[path_of(truth, "truth")] = json_text(self.stages[plan.stages[-1].name].truth_data())
+            later[path_of(truth, "truth")] = json_text(
+                replace(self.stages[plan.stages[-1].name], seed=self.seed).truth_data()
+            )
         for path in (*logs, *later):
             if path.is_dir():
                 raise ExciterError(f"'{path}' is a folder, where a file is to be written; choose another place")
@@ -401,4 +404,4 @@ def simulate_plan(
 
         found[name] = simulate(robot, curve, virtual, seed=own, progress=told)
         done += curve.duration
-    return SimulatedPlan(plan=plan, stages=found)
+    return SimulatedPlan(plan=plan, stages=found, seed=seed)

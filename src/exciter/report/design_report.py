@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
 from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
-from exciter.notes import texts
+from exciter.notes import Note, texts
 from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Bar, Cards, Folded, HtmlTable, JointChoice, Remarks, Section, Summary, Word
@@ -32,14 +32,20 @@ LIMIT_TONES = {"holds": "good", "assumed": "unproved", "open": "fair", "broken":
 
 
 def design_page(
-    design: Design, rate: float = DRAWN_RATE_HZ, frame: str | None = None, settings: Mapping[str, Any] | None = None
+    design: Design,
+    rate: float = DRAWN_RATE_HZ,
+    frame: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    notes: Sequence[Note] | None = None,
 ) -> Page:
     """The report of a design.
 
     rate [Hz]: how densely motion and torque are computed before they are thinned for drawing. frame: whose path is
-    drawn, one at the end of the robot unless given. settings: plain data that asks for the same design, shown as YAML.
+    drawn, one at the end of the robot unless given. settings: plain data that asks for the same design, shown as YAML;
+    notes: on robot and motion, those of the design unless given.
     """
-    robot = design.model.robot
+    robot, noise = design.model.robot, noise_words(design, settings or {})
+    notes = (*robot.remarks, *design.notes) if notes is None else notes
     view = DesignView(design, rate, frame or robot.tool_frame)
     sections = [
         robot_section(view),
@@ -47,19 +53,19 @@ def design_page(
         torque_section(view),
         spectrum_section(design),
         certificate_section(design),
-        parameters_section(design),
+        parameters_section(design, noise),
         *([search_section(design)] if design.attempts else []),
         reproduce_section(design, settings or {}),
     ]
     hand_made = isinstance(design.trajectory, HandMade)
     kind = "Exciting motion" if design.attempts else "Motion of a stage" if hand_made else "Validation motion"
-    return Page(f"{kind} for {robot.name}", headline(design), sections)
+    return Page(f"{kind} for {robot.name}", headline(design, noise, notes), sections)
 
 
 # -- the head ----------------------------------------------------------------------------------------------------------
 
 
-def headline(design: Design) -> Summary:
+def headline(design: Design, noise: str, notes: Sequence[Note]) -> Summary:
     certificate = design.certificate
     badge = Word("certified", "good") if certificate.certified else Word("not certified", "poor")
     if certificate.certified and not certificate.proved:
@@ -69,11 +75,11 @@ def headline(design: Design) -> Summary:
         (
             done_sentence(design),
             verdict_sentence(certificate),
-            explained("expected", design=design, percent=WELL_KNOWN_PERCENT),
+            explained("expected", design=design, percent=WELL_KNOWN_PERCENT, noise=noise),
         ),
         (
             Remarks(Word("not checked", "fair"), texts(design.unchecked)),
-            Remarks(Word("note", "fair"), texts((*design.model.robot.remarks, *design.notes))),
+            Remarks(Word("note", "fair"), texts(notes)),
             Cards(key_figures(design)),
         ),
     )
@@ -190,7 +196,7 @@ def certificate_section(design: Design) -> Section:
     return Section("certificate", "Certificate", text, (table,))
 
 
-def parameters_section(design: Design) -> Section:
+def parameters_section(design: Design, noise: str) -> Section:
     names = design.parameters
     columns = {
         "parameter": names,
@@ -201,7 +207,7 @@ def parameters_section(design: Design) -> Section:
         "sum of standard parameters": ["" if text is None else text or "itself only" for text in design.combinations],
     }
     table = HtmlTable.by_column(f"{len(names)} parameters", columns)
-    text = explained("design_parameters", samples=design.samples)
+    text = explained("design_parameters", samples=design.samples, noise=noise)
     text += f" The motion was designed {design.chosen}." if design.chosen else ""
     return Section("parameters", "Predicted standard deviations", text, (table,))
 
@@ -230,17 +236,13 @@ def search_section(design: Design) -> Section:
 
 def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
     robot, criterion = design.model.robot, design.criterion
-    levels = zip(map(number, design.noise), joint_units(robot, "N·m", "N"), strict=True)
-    noise = ", ".join(map(" ".join, levels))
-    if "energy" in settings.get("formulation", ""):
-        noise = f"{number(settings.get('noise', 1.0))} J of an energy row"
     values = {
         "trajectory": json.dumps(written(design.trajectory), ensure_ascii=False),
         "periods": design.periods,
         "ramps": in_full(design.ramps) if design.ramps else "default",
         "criterion": criterion.name + in_full(criterion).removeprefix(named(criterion)),
         "samples": design.samples,
-        "noise σ": noise,
+        "noise σ": noise_words(design, settings),
         "further limits": constraint_words(design) or "none",
         "seed": design.seed,
         "starts": len(design.attempts),
@@ -254,6 +256,16 @@ def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
     table = HtmlTable("Coefficients δ of every joint [SI units]", ("coefficient", *robot.joint_names), rows)
     folded = () if isinstance(design.trajectory, HandMade) else (Folded("Coefficients of the motion", (table,)),)
     return settings_section(values, settings, "design.yaml", *folded, model=design.model)
+
+
+def noise_words(design: Design, settings: Mapping[str, Any]) -> str:
+    """σ that predictions count on, with its unit: one for all that are alike."""
+    assumed = " (assumed)" if settings and "noise" not in settings else ""
+    if "energy" in settings.get("formulation", ""):
+        return f"{number(settings.get('noise', 1.0))} J of an energy row{assumed}"
+    levels = zip(map(number, design.noise), joint_units(design.model.robot, "N·m", "N"), strict=True)
+    each = [" ".join(one) for one in levels]
+    return ", ".join(each[:1] if len(set(each)) == 1 else each) + assumed
 
 
 def constraint_words(design: Design) -> str:

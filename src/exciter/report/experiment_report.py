@@ -9,8 +9,8 @@ import numpy as np
 
 from exciter.excitation.criteria.criterion import Figures
 from exciter.excitation.experiments.experiment import Experiment, ExperimentStage
-from exciter.notes import texts
-from exciter.report.design_report import verdict_sentence
+from exciter.notes import Note, texts
+from exciter.report.design_report import noise_words, verdict_sentence
 from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import Bar, Cards, FileLink, HtmlTable, NamedValues, Remarks, Section, Summary, Word
@@ -21,21 +21,24 @@ def experiment_page(
     stages: Sequence[ExperimentStage],
     figures: Figures,
     settings: Mapping[str, Any],
+    notes: Sequence[Note],
     report: str,
 ) -> Page:
-    """figures: of all stages together; report: the name of the file in which each has its own."""
+    """figures: of all stages together; notes: on robot and motions; report: the file of each of them."""
     model = stages[0].design.model
     sections = [
         stages_section(stages, report),
         stretches_section(stages),
-        parameters_section(stages, figures),
+        parameters_section(stages, figures, noise_words(stages[0].design, settings)),
         settings_section({"estimator of the logs": experiment.estimator}, settings, "experiment.yaml", model=model),
     ]
     title = f"{type(experiment).title.capitalize()}: experiment for {model.robot.name}"
-    return Page(title, headline(experiment, stages, figures), [one for one in sections if one.contents])
+    return Page(title, headline(experiment, stages, figures, notes), [one for one in sections if one.contents])
 
 
-def headline(experiment: Experiment, stages: Sequence[ExperimentStage], figures: Figures) -> Summary:
+def headline(
+    experiment: Experiment, stages: Sequence[ExperimentStage], figures: Figures, notes: Sequence[Note]
+) -> Summary:
     certified = all(stage.design.certificate.certified for stage in stages)
     badge = Word("certified", "good") if certified else Word("not certified", "poor")
     robot = stages[0].design.model.robot
@@ -47,7 +50,7 @@ def headline(experiment: Experiment, stages: Sequence[ExperimentStage], figures:
         (told,),
         (
             Remarks(Word("not checked", "fair"), tuple(missing)),
-            Remarks(Word("note", "fair"), texts(robot.remarks)),
+            Remarks(Word("note", "fair"), texts(notes)),
             Cards(
                 {
                     "stages": str(len(stages)),
@@ -100,7 +103,7 @@ def stretches_section(stages: Sequence[ExperimentStage]) -> Section:
     return Section("stretches", "Rests and constant velocities", explained("experiment_stretches"), tables)
 
 
-def parameters_section(stages: Sequence[ExperimentStage], figures: Figures) -> Section:
+def parameters_section(stages: Sequence[ExperimentStage], figures: Figures, noise: str) -> Section:
     base, model = stages[0].design.model.base, stages[0].design.model
     nominal = base.base_values(model.nominal)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,5 +120,5 @@ def parameters_section(stages: Sequence[ExperimentStage], figures: Figures) -> S
         ],
     }
     table = HtmlTable.by_column(f"{len(figures.names)} parameters", columns)
-    text = explained("experiment_parameters")
+    text = explained("experiment_parameters", noise=noise)
     return Section("parameters", "Predicted standard deviations", text, (table,))

@@ -84,6 +84,13 @@ def grounds(constraints: Iterable[object]) -> tuple[Ground, ...]:
     return tuple(obstacle for obstacle in _obstacles(constraints) if isinstance(obstacle, Ground))
 
 
+def advice(where: str, constraints: Iterable[object]) -> str:
+    """What to do about a limit that cannot be kept, by where it is: often nobody said what the robot stands on."""
+    if any(where.endswith(f"– {ground.name}") for ground in grounds(constraints)):
+        return "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
+    return "loosen it, or another one"
+
+
 def _obstacles(constraints: Iterable[object]) -> list[Obstacle]:
     return [obstacle for constraint in constraints for obstacle in getattr(constraint, "obstacles", ())]
 

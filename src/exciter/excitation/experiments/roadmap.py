@@ -17,6 +17,7 @@ import numpy as np
 
 from exciter.errors import ExciterError
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.ground import advice
 from exciter.excitation.experiments.moves import chained, quick_move
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.curve import Curve
@@ -71,7 +72,7 @@ class Roadmap:
             hardest = rows[int(np.argmax((values[:-1] < 0.0).mean(axis=1)))]
             raise ExciterError(
                 "infeasible, whatever the stage: no posture within the joint limits keeps all limits at rest; hardest "
-                f"to keep is {hardest.what} of {hardest.where}; loosen it, or another one"
+                f"to keep is {hardest.what} of {hardest.where}; {advice(hardest.where, constraints)}"
             )
         return cls(robot, tuple(constraints), candidates[best], rng, deadline)
 
@@ -112,8 +113,8 @@ class Roadmap:
     def failed(self, stage: str, what: str = "no motion was found in which") -> ExciterError:
         """To be raised where a stage cannot be had."""
         return ExciterError(
-            f"infeasible: stage {stage}: {what} all limits are kept; hardest to keep is {self.hardest}; loosen it, or "
-            "another one"
+            f"infeasible: stage {stage}: {what} all limits are kept; hardest to keep is {self.hardest}; "
+            f"{advice(self.hardest, self.constraints)}"
         )
 
     # -- motions -------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.constraints.ground import grounds
+from exciter.excitation.constraints.ground import advice
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
@@ -161,13 +161,10 @@ class Search:
         found = posture_with_clearance(self.limits, replace(self.nonlinear, deadline=deadline), self.seed)
         if isinstance(found, int):
             name = [row for constraint in self.constraints for row in constraint.rows][found]
-            advice = "loosen it, or another one"
-            if any(name.where.endswith(f"– {ground.name}") for ground in grounds(self.constraints)):
-                advice = "say where the robot is mounted: constraints: {ground: HEIGHT}, {height: …, normal: …} or none"
             limit = f"{'at most' if name.upper else 'at least'} {name.limit:g} {name.unit}"
             raise ExciterError(
                 "infeasible: no posture within the joint limits keeps all limits at rest; hardest to keep is "
-                f"{name.what} of {name.where} {limit}; {advice}"
+                f"{name.what} of {name.where} {limit}; {advice(name.where, self.constraints)}"
             )
         return self._known.setdefault("posture", found)
 

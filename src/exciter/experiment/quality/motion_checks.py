@@ -209,8 +209,9 @@ def planned(evidence: Evidence) -> Iterator[Note]:
 
 
 def _each(evidence: Evidence, rms: Array, worst: Array) -> str:
-    """``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range."""
-    seen = np.flatnonzero(worst > SMALL_DIFFERENCE_SHARE * evidence.values.range("q")).tolist()
+    """``shoulder 0.012, 0.034 rad; …``, without what is less than 10⁻⁴ of the range, and joints that are locked."""
+    large = worst > SMALL_DIFFERENCE_SHARE * evidence.values.range("q")
+    seen = [j for j in np.flatnonzero(large).tolist() if j not in evidence.held]
     numbers = [f"{number(rms[j], 2)}, {number(worst[j], 2)} {evidence.unit('q', j)}" for j in seen]
     each = [f"{evidence.joints[j]} {own}" for j, own in zip(seen, numbers, strict=True)]
     return f"{'; '.join(each)} (RMS, worst)" if each else "next to nothing"

@@ -146,7 +146,7 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     each = [[f"{100.0 * max(share, 0.0):.0f}" for share in own] for own in zip(*shares, strict=True)]
     heard = [j for j in range(len(joints)) if j not in evidence.silent]
     words = ", ".join(f"{joints[j]} {' and '.join(each[j])} %" for j in heard)
-    words += "".join(f", {joints[j]} has no torque" for j in evidence.silent)
+    words += "".join(f", {joints[j]} has no torque" for j in evidence.silent if j not in evidence.held)
     by_joint = [{joints[j]: float(own[j]) for j in heard} for own in shares]
     numbers = {"fitted": by_joint[-1], "described": by_joint[0] if len(shares) > 1 else None}
     yield note(EXPLAINED_SUBJECT, f"explained by {how}: {words}", **numbers)

@@ -16,9 +16,8 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +74,28 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Every line with its number, from 1."""
     for start, text in text_pieces(path):
         yield from enumerate(text.split("\n"), start=start)
+
+
+def first_rows(
+    pieces: Iterable[Iterable[tuple[int, str]]], comment: str | None, skip: int, enough: int
+) -> tuple[str, str, list[tuple[int, str]]]:
+    """How comments start, the last comment before the first row, and rows with their numbers: all of the pieces that
+    are needed until there are enough."""
+    remark, rows = "", list[tuple[int, str]]()
+    for lines in pieces:
+        for number, line in lines:
+            text = line.strip()
+            if not text or number <= skip:
+                continue
+            if comment is None:
+                comment = next((mark for mark in COMMENT_MARKS if text.startswith(mark)), "#")
+            if not text.startswith(comment):
+                rows.append((number, line))
+            elif not rows:
+                remark = text.lstrip(comment)
+        if len(rows) >= enough:
+            break
+    return comment or "#", remark, rows
 
 
 def cells(line: str, delimiter: str | None) -> list[str]:
@@ -207,7 +228,10 @@ class DelimitedText(Source):
         if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
             raise RecordingError(f"{path}: skip is {shown(skip)}; give the number of lines to leave out at the start")
         self.notation = Notation.of(path, decimal, missing)
-        self.comment, remark, rows = self._first_rows(comment, skip)
+        self.comment, remark, rows = first_rows(((one,) for one in numbered_lines(path)), comment, skip, LAYOUT_ROWS)
+        if not rows:
+            lines = "its lines are empty, comments or left out by skip"
+            raise RecordingError(f"{path} holds no rows of numbers; {lines}")
         self._find_layout(delimiter, header, remark, rows[:-1] if 3 < len(rows) < LAYOUT_ROWS else rows)
         self._width = len(self.names)
         self._cut = len(rows) > 3 and self._is_cut(last := _last_line(path))
@@ -216,26 +240,6 @@ class DelimitedText(Source):
             self.notes = (warning("last line", text),)
         if interleaved is not None:
             self.names = self._interleaved_names(interleaved)
-
-    def _first_rows(self, comment: str | None, skip: int) -> tuple[str, str, list[tuple[int, str]]]:
-        """How comments start, the last comment before the first row, and the first rows with their numbers."""
-        remark, rows = "", list[tuple[int, str]]()
-        for line_number, line in islice(numbered_lines(self.path), skip, None):
-            text = line.strip()
-            if not text:
-                continue
-            if comment is None:
-                comment = next((start for start in COMMENT_MARKS if text.startswith(start)), "#")
-            if not text.startswith(comment):
-                rows.append((line_number, line))
-            elif not rows:
-                remark = text.lstrip(comment)
-            if len(rows) == LAYOUT_ROWS:
-                break
-        if not rows:
-            lines = "its lines are empty, comments or left out by skip"
-            raise RecordingError(f"{self.path} holds no rows of numbers; {lines}")
-        return comment or "#", remark, rows
 
     def _find_layout(self, given: str | None, headed: bool | None, remark: str, rows: list[tuple[int, str]]) -> None:
         """delimiter (None: runs of blanks), names, and first: number of the line with the first row of numbers."""
