@@ -20,11 +20,10 @@ from exciter.excitation.experiments.experiment import independent_columns
 from exciter.excitation.experiments.locked_joints import locked_stages, told_by
 from exciter.excitation.experiments.registry import EXPERIMENTS
 from exciter.excitation.experiments.roadmap import Roadmap
-from exciter.excitation.experiments.stage import PURPOSES
 from exciter.excitation.files.trajectory_files import exact_curve, exact_data, same_curve, slowed
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
-from exciter.experiment.plan import Plan, PlannedStage
+from exciter.experiment.plan import PURPOSES, Plan, PlannedStage
 from exciter.pipeline.design import Designed
 from exciter.pipeline.experiment import DesignedExperiment
 from exciter.robot import Robot, load
