@@ -22,13 +22,12 @@ from exciter.excitation.experiments.experiment import independent_columns
 from exciter.excitation.experiments.locked_joints import locked_stages, told_by
 from exciter.excitation.experiments.registry import EXPERIMENTS
 from exciter.excitation.experiments.roadmap import Roadmap
-from exciter.excitation.experiments.stage import PURPOSES
 from exciter.excitation.files.trajectory_files import exact_curve, exact_data, same_curve, slowed
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.excitation.trajectories.trajectory import motion
-from exciter.experiment.plan import Plan, PlannedStage
+from exciter.experiment.plan import PURPOSES, Plan, PlannedStage
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.pipeline.design import Designed
 from exciter.pipeline.experiment import DesignedExperiment

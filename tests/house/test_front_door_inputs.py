@@ -266,7 +266,7 @@ PATH = "give the path of a file or folder"
         (lambda robot, log, motion, found: ex.identify(robot, log, periods="x"), "periods is 'x'; give a whole number"),
         (
             lambda robot, log, motion, found: ex.identify(robot, log, estimator="iv"),
-            "which motion was planned (planned, --planned)",
+            "which motion was planned (planned)",
         ),
         (lambda robot, log, motion, found: ex.validate(3, log), f"the model is 3; {PATH}"),
         (lambda robot, log, motion, found: ex.validate(found, 3), SIMULATED_LOG),

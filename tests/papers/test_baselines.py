@@ -13,12 +13,11 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import joint_verdicts
 from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
 from exciter.excitation.criteria.weighted_sums import Equilibrium
-from exciter.excitation.experiments.cosine_search import CosineRamp, OtaniSearch, cosine_ramp, otani
 from exciter.excitation.experiments.four_motions import FourMotions, _exchange, draw, plan, vandanjon
 from exciter.excitation.experiments.moves import ConstantVelocityMoves, constant_velocity, cruising_move, quick_move
+from exciter.excitation.experiments.one_searched_motion import CosineRamp, OtaniSearch, armstrong, cosine_ramp, otani
 from exciter.excitation.experiments.points import random_points
 from exciter.excitation.experiments.poses import PoseSearch, select, static_poses
-from exciter.excitation.experiments.searched import armstrong
 from exciter.excitation.experiments.segment_times import Segments, shortest_times
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.excitation.trajectories.curve import Curve

@@ -224,11 +224,11 @@ def test_noisy_positions_are_identified_by_maximum_likelihood():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"target": {"XX9": "5 %"}}, "target .--target.: unknown parameter 'XX9'"),
+        ({"target": {"XX9": "5 %"}}, "target: unknown parameter 'XX9'"),
         ({"target": "five"}, "target is 'five'; give a percentage"),
         ({"target": 0.0}, "target is 0.0; give a percentage"),
         ({"target": {"*": {}}}, "no σ is given"),
-        ({"torque": {"elbow": 1.0}}, "campaign: torque: unknown joint 'elbow'"),
+        ({"torque": {"elbow": 1.0}}, "torque: unknown joint 'elbow'"),
         ({"rounds": 0}, "rounds is 0; give a whole number"),
         ({"criterion": "cramer-rao"}, "cramer-rao needs joint_noise"),
         ({"criterion": "d-optimal", "joint_noise": 1e-3}, "joint_noise is for cramer-rao or targets"),

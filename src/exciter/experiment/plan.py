@@ -26,13 +26,26 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import ExciterError, shown, unknown_name
-from exciter.excitation.experiments.stage import Cruise, Purpose
+from exciter.excitation.experiments.moves import Cruise
 from exciter.excitation.trajectories.curve import Curve
 from exciter.files import is_plain, path_of, require_suffix, write_texts
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import LARGEST_YAML_BYTES, read_yaml
-from exciter.settings import Name, Names, Settings, Vector, fill, written, yaml_text
+from exciter.settings import Name, Names, OneWord, Settings, Vector, fill, written, yaml_text
 
+#: What a stage is for: standing still; one joint at constant velocity; some joints locked; the four kinds of test
+#: motions of Vandanjon; everything at once.
+PURPOSES = (
+    "rest",
+    "constant-velocity",
+    "locked",
+    "gravity",
+    "inertia",
+    "centrifugal-coupling",
+    "inertial-coupling",
+    "excitation",
+)
+Purpose = Annotated[str, OneWord(PURPOSES)]
 PLAN_FILE = "plan.yaml"
 LOG_FOLDER = "logs"  #: beside the plan, unless it says otherwise
 PLAN_SUFFIXES = (".yaml", ".yml")

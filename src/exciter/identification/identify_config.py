@@ -276,8 +276,8 @@ class IdentifyConfig:
 
     def _plan_missing(self) -> ExciterError:
         return ExciterError(
-            f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (planned, "
-            f"--planned), and how it was controlled ({self.place('control')})"
+            f"{word_of(self._estimator)} simulates the controlled robot: say which motion was planned (planned), "
+            f"and how it was controlled ({self.place('control')})"
         )
 
     def model(self, robot: Robot) -> DynamicModel:

@@ -162,7 +162,7 @@ def fitting(
     names = tuple(names)
     for pattern in given:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise ExciterError(f"{what} (--{what}): {unknown_name(kind, pattern, names)}")
+            raise ExciterError(f"{what}: {unknown_name(kind, pattern, names)}")
     last = {name: one for pattern, one in given.items() for name in names if fnmatchcase(name, pattern)}
     return tuple(last.get(name) for name in names)
 

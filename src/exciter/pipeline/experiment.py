@@ -216,9 +216,9 @@ def design_experiment(
 ) -> DesignedExperiment:
     """The motions of a staged experiment, within all limits, certified.
 
-    experiment: its word (static, constant-velocity, wrist-then-arm, link-by-link, vandanjon, otani, armstrong), a
-    mapping from the word to its settings, or an object; that of the settings file unless given. settings, constraints,
-    changes: as of ``design``; trajectory is the family of those motions that are searched.
+    experiment: its word (static, constant-velocity, wrist-then-arm, link-by-link, vandanjon, points, otani,
+    armstrong), a mapping from the word to its settings, or an object; that of the settings file unless given. settings,
+    constraints, changes: as of ``design``; trajectory is the family of those motions that are searched.
 
     >>> experiment = ex.design_experiment(robot, {"static": {"poses": 4, "dwell": 0.5}}, starts=1)
     >>> [(stage.name, stage.purpose) for stage in experiment.stages]

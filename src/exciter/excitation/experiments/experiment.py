@@ -25,9 +25,8 @@ from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective,
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, design
-from exciter.excitation.experiments.moves import chained
+from exciter.excitation.experiments.moves import Cruise, chained
 from exciter.excitation.experiments.roadmap import Roadmap
-from exciter.excitation.experiments.stage import Cruise
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.optimiser.run_starts import Progress
 from exciter.excitation.trajectories.curve import Curve
@@ -47,7 +46,7 @@ StageProgress = Callable[[str, Progress], None]  # name of a stage, and how its 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExperimentStage:
-    """name: of its folder; purpose: one of ``PURPOSES``; design: the certified motion, with figures for the parameters
+    """name: of its folder; purpose: as in a plan; design: the certified motion, with figures for the parameters
     that the stage is for. dwells [s], cruises: where the robot stands still, or one joint has a constant velocity."""
 
     name: str

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError
-from exciter.excitation.experiments.stage import Cruise
 from exciter.excitation.optimiser.limits import check_posture
 from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece, hermite
 from exciter.robot.robot import Robot
+from exciter.settings import Amount, Name, Number, Settings
 from exciter.typing import Array
 
 LIMITED_RATES = ("velocity", "acceleration", "jerk")
@@ -25,6 +26,20 @@ LIMITED_RATES = ("velocity", "acceleration", "jerk")
 QUINTIC_PEAK_RATES = np.array([15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0])
 #: Least share of the way that is travelled at constant speed.
 LEAST_CRUISE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Cruise(Settings):
+    """From start to end [s] the joint moves at ``speed`` [rad/s or m/s], signed, and no other joint moves."""
+
+    joint: Name
+    speed: Amount
+    start: Annotated[float, Number(least=0.0, unit="s")]
+    end: Annotated[float, Number(above=0.0, unit="s")]
+
+    def __post_init__(self) -> None:
+        if not self.start < self.end:
+            raise ExciterError(f"a stretch from {self.start:g} to {self.end:g} s; the end must come after the start")
 
 
 def quick_move(robot: Robot, start: ArrayLike, end: ArrayLike, pace: float = 1.0) -> Curve:

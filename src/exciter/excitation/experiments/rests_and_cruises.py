@@ -26,10 +26,9 @@ from exciter.excitation.experiments.experiment import (
     gathered,
     sampled,
 )
-from exciter.excitation.experiments.moves import FrictionMotion, rest, sweep
+from exciter.excitation.experiments.moves import Cruise, FrictionMotion, rest, sweep
 from exciter.excitation.experiments.poses import PoseSearch, nearest_first, static_poses
 from exciter.excitation.experiments.roadmap import PACES, REST_CLEARANCE, Roadmap
-from exciter.excitation.experiments.stage import Cruise
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.base import BaseParameters
 from exciter.robot.motion import Motion

@@ -1,13 +1,18 @@
-"""Otani & Kakizaki (1993), as Swevers et al. 1997 describe it: every joint moves by a cosine on a ramp, its velocity
-swings between zero and a maximum. Free are the frequency and the maximum of each joint and the initial configuration;
-the criterion is the condition number."""
+"""One motion that is searched for everything at once, in two ways that Swevers et al. 1997 compare theirs with.
+
+Otani & Kakizaki (1993): every joint moves by a cosine on a ramp, its velocity swings between zero and a maximum. Free
+are the frequency and the maximum of each joint and the initial configuration; the criterion is the condition number.
+
+Armstrong (1989): a sequence of joint accelerations that makes the smallest singular value large. The accelerations
+themselves are the unknowns, the freest description of a motion and the one with most variables; positions and
+velocities follow by integration. With limits kept by the optimiser it is a design like any other."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +21,15 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
-from exciter.excitation.criteria.optimality_and_condition import ConditionNumber
+from exciter.excitation.criteria.optimality_and_condition import ConditionNumber, EOptimality
+from exciter.excitation.design import Design, design
 from exciter.excitation.experiments.experiment import Experiment, ExperimentStage, ExperimentTask, sampled
 from exciter.excitation.experiments.roadmap import FILE_PACE
 from exciter.excitation.optimiser.limits import limit_ranges
 from exciter.excitation.trajectories.cosine_ramp import CosineRampPiece
 from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.piecewise import MOST_FAMILY_SPANS, AccelerationSequence
+from exciter.excitation.trajectories.trajectory import Duration
 from exciter.robot.robot import Robot
 from exciter.settings import Number, Vector, Whole
 from exciter.typing import Array
@@ -251,3 +259,26 @@ def _feasible(task: ExperimentTask, search: OtaniSearch) -> list[TriedRamp]:
 def _slower(x: Array) -> Array:
     """Speeds that leave a little of the joint limits for the rows of a file."""
     return np.stack([x[0], np.minimum(x[1], FILE_PACE), x[2]])
+
+
+# -- Armstrong ---------------------------------------------------------------------------------------------------------
+
+
+def armstrong(model: DynamicModel, sequence: AccelerationSequence | None = None, **settings: Any) -> Design:
+    """The acceleration sequence that maximises σ_min(FᵀF) within all limits; settings as of ``design``.
+
+    ``random_trajectory(sequence, …)`` draws a random one, to compare with."""
+    return design(model, sequence or AccelerationSequence(), **{"criterion": EOptimality(), **settings})
+
+
+@dataclass(frozen=True)
+class ArmstrongExperiment(Experiment):
+    """duration [s], cut into equal intervals, at whose ends the accelerations are free."""
+
+    word, title = "armstrong", "a sequence of accelerations with the largest smallest singular value"
+    duration: Duration = 10.0
+    intervals: Annotated[int, Whole(3, MOST_FAMILY_SPANS)] = 20
+
+    def stages(self, task: ExperimentTask) -> tuple[ExperimentStage, ...]:
+        family = AccelerationSequence(self.duration, self.intervals)
+        return (task.searched("excitation", "excitation", family=family, criterion=EOptimality()),)
