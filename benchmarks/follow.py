@@ -12,9 +12,9 @@ tracking, alarms, faults. Setting: gautier-khalil (3 axes), viscous and Coulomb 
 torques, both sides of the equations through a low-pass. ``tracking``: friction of all joints walks at random, or runs
 away evenly, by 30 % in three minutes; how often the true value is within the 95 % band, of this filter told the drift,
 and of one that takes all parameters for constants, after the first ten seconds. ``alarms``: hours of a log that is as
-the model says, from an identification of 30 s; ``per_hour`` bounds what is seen. ``faults``: begin within such logs; how
-many were noticed within ten seconds, and the time of the log from the fault to its alarm. An answer comes later by the
-latency, which is printed.
+the model says, from an identification of 30 s; ``per_hour`` bounds what is seen. ``faults``: begin within such logs;
+how many were noticed within ten seconds, and the time of the log from the fault to its alarm (filters look ahead: it
+may be before it). An answer comes later by the latency, which is printed.
 """
 
 from __future__ import annotations
@@ -315,10 +315,8 @@ def faults(draws: int) -> None:
             early += sum(one < 0.0 for one in raised)
             delays += [min(one for one in raised if one >= 0.0)] if any(one >= 0.0 for one in raised) else []
         middle = f"after {np.median(delays):.2f} s in the median ({max(delays):.2f} s at most)" if delays else "never"
-        print(
-            f"faults: {title:48s} noticed in {len(delays)} of {draws} logs, {middle}; answers are {found.latency:.2f} s "
-            f"behind{f'; {early} false alarms before' if early else ''}"
-        )
+        behind = f"answers are {found.latency:.2f} s behind{f'; {early} alarms before it' if early else ''}"
+        print(f"faults: {title:48s} noticed in {len(delays)} of {draws} logs, {middle}; {behind}")
 
 
 def main() -> None:
