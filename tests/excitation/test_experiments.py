@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,9 +218,7 @@ def test_motions_begin_and_end_at_the_posture_of_the_ramps():
 
 def test_otani_moves_every_joint_both_ways():
     """One way only, Coulomb friction looks like an offset, but at rest, where identification takes no equations."""
-    turning = load(
-        Path(__file__).parents[1] / "robots" / "odd.urdf", velocity={"turn": 2.0}, acceleration={"turn": 5.0}
-    )
+    turning = load(ROBOTS / "odd.urdf", velocity={"turn": 2.0}, acceleration={"turn": 5.0})
     settings = {"constraints": {"ground": "none"}, "terms": ["viscous", "coulomb", "offset"]}
     (stage,) = ex.design_experiment(turning, {"otani": {"tries": 20}}, settings=settings).stages
     curve = stage.design.curve
