@@ -99,9 +99,8 @@ def print_experiment(designed: DesignedExperiment, folder: Path, robot: str) -> 
     folders = ", ".join(f"{stage.name}/" for stage in designed.stages)
     out.print(f"written to {folder}: plan.yaml, report.html, experiment.json, {folders}")
     command = shlex.join(("exciter", "identify", robot, "--plan", str(folder / PLAN_FILE), "-o", "found"))
-    out.print(
-        f"next: run every motion, put its log where the plan expects it ({LOG_FOLDER}/); then {command}", soft_wrap=True
-    )
+    where = f"where the plan expects it ({LOG_FOLDER}/)"
+    out.print(f"next: run every motion and put its log {where}; then {command}", soft_wrap=True)
 
 
 def check(arguments: argparse.Namespace) -> int:
