@@ -527,6 +527,11 @@ def test_bad_input_gets_one_line_and_no_file(capsys, tmp_path, text, says):
             ("design", ROBOT, "-o", "{}/a/b", "--criterion", "cramer-rao"),
             "needs joint_noise; give criterion: {cramer-rao: {joint_noise: 1.0e-4}}",
         ),
+        (
+            ("design", ROBOT, "-o", "{}/a", "--parameters", "Foo"),
+            "--parameters: unknown parameter or word 'Foo'",
+        ),
+        (("design", ROBOT, "-o", "{}/a", "--gravity", "1e40", "0", "0"), "exciter: --gravity is 1e+40"),
         (("design", ROBOT, "-o", "{}", "--starts", "0"), "'0' is not a whole number ≥ 1"),
         (("design", ROBOT, "-o", "{}", "--seed", "x"), "'x'"),
         (("design", ROBOT, "-o", "{}", "--time-limit", "-3"), "'-3' is not a positive number"),

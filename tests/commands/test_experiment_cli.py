@@ -127,6 +127,7 @@ def test_a_search_within_its_starts_shows_where_it_is(capsys, tmp_path, monkeypa
     ]
     assert "… designing points: a look at start 1 of 2, iteration 3" in lines
     assert any(line.startswith("… designing points: shorter times") and "criterion" in line for line in lines)
+    assert f"then exciter identify gautier-khalil --plan {tmp_path / 'o' / 'plan.yaml'} -o found" in printed.out
 
 
 def test_the_schema_of_a_plan(capsys):

@@ -263,8 +263,16 @@ BAD = {
     "other joints": (["others.csv"], "", r"no joint 'joint_3'"),
     "no torque": (["zero.csv"], "identify: {accept_problems: true}", r"joint_1: torque is 0 throughout"),
     "torque missing": (["nothing.csv"], "", r"torque"),
-    "unknown estimator": (["log.csv", "--estimator", "magic"], "", r"'magic'; allowed are ols, wls"),
-    "unknown formulation": (["log.csv", "--formulation", "magic"], "", r"'magic'; allowed are dynamic"),
+    "unknown estimator": (
+        ["log.csv", "--estimator", "magic"],
+        "",
+        r": --estimator is 'magic'; allowed are ols",
+    ),
+    "unknown formulation": (
+        ["log.csv", "--formulation", "magic"],
+        "",
+        r": --formulation is 'magic'; allowed are",
+    ),
     "unknown key": (["log.csv"], "identify: {estimater: wls}", r"estimater"),
     "infeasible bounds": (
         ["log.csv"],

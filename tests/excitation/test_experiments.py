@@ -271,6 +271,17 @@ def test_motions_begin_and_end_at_the_posture_of_the_ramps():
     assert curve.motion([curve.start, curve.end]).q == pytest.approx(np.array([home, home]), abs=1e-9)
 
 
+def test_otani_moves_every_joint_both_ways():
+    """One way only, Coulomb friction looks like an offset, but at rest, where identification takes no equations."""
+    turning = load(ROBOTS / "odd.urdf", velocity={"turn": 2.0}, acceleration={"turn": 5.0})
+    settings = {"constraints": {"ground": "none"}, "terms": ["viscous", "coulomb", "offset"]}
+    (stage,) = ex.design_experiment(turning, {"otani": {"tries": 20}}, settings=settings).stages
+    curve = stage.design.curve
+    qd = curve.motion(np.linspace(curve.start, curve.end, 1000)).qd
+    assert (qd.min(axis=0) < -0.01).all()
+    assert (qd.max(axis=0) > 0.01).all()
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 

@@ -261,6 +261,7 @@ PATH = "give the path of a file or folder"
             lambda robot, log, motion, found: ex.identify(robot, log, formulation=ex.Huber()),
             "allowed are dynamic, filt",
         ),
+        (lambda robot, log, motion, found: ex.design(robot, parameters="Foo"), "parameters: unknown parameter or word"),
         (lambda robot, log, motion, found: ex.identify(robot, log, term=[]), "unknown keyword 'term'; valid names:"),
         (lambda robot, log, motion, found: ex.identify(robot, log, compare=ex.Huber), "class Huber cannot be compared"),
         (lambda robot, log, motion, found: ex.identify(robot, log, periods="x"), "periods is 'x'; give a whole number"),

@@ -153,5 +153,11 @@ def test_what_a_stage_must_be_is_asked(robot, plan, logs):
     assert not any("one side" in one.text for one in judged(robot, plan, logs).warnings)
     locked = judged(robot, plan, logs, stage=1, moves=("joint_1", "joint_2"), purpose="locked")
     assert any(one.subject == "locked joint" and one.joint == "joint_3" for one in locked.problems)
+    last_digit = np.where(np.arange(len(logs[1])) % 1000 < 40, np.arange(len(logs[1])) % 2, 0.0)  # of a coarse encoder
+    still = replace(logs[1], q=np.column_stack([logs[1].q[:, :2], 0.3 + 1.5e-5 * last_digit]))
+    assert "stuck sensor" in subjects(judged(robot, plan, logs, stage=1, log=still))
+    assert "stuck sensor" not in subjects(
+        judged(robot, plan, logs, stage=1, log=still, moves=("joint_1", "joint_2"), purpose="locked")
+    )
     (said,) = (one.text for one in locked.skipped if one.subject == "stage")
     assert said.endswith("stage 'excitation' locks joints, as planned")  # no fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.experiments.experiment import StageProgress
 from exciter.excitation.optimiser.run_starts import Progress as SearchProgress
-from exciter.experiment.plan import Plan
+from exciter.experiment.plan import LOG_FOLDER, PLAN_FILE, Plan
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import time_limit
@@ -58,7 +59,7 @@ def design(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json_text(data), end="")
     else:
-        print_experiment(designed, folder)
+        print_experiment(designed, folder, arguments.robot)
     return 0
 
 
@@ -74,7 +75,8 @@ def progress_bar(starts: int) -> Iterator[StageProgress]:
         yield told
 
 
-def print_experiment(designed: DesignedExperiment, folder: Path) -> None:
+def print_experiment(designed: DesignedExperiment, folder: Path, robot: str) -> None:
+    """robot: as it was given, for what to type next."""
     out, figures = console(), designed.figures
     count = "1 stage" if len(designed.stages) == 1 else f"{len(designed.stages)} stages"
     title = type(designed.experiment).title
@@ -96,6 +98,9 @@ def print_experiment(designed: DesignedExperiment, folder: Path) -> None:
     print_notes(out, texts(designed.notes), texts(designed.not_checked))
     folders = ", ".join(f"{stage.name}/" for stage in designed.stages)
     out.print(f"written to {folder}: plan.yaml, report.html, experiment.json, {folders}")
+    command = shlex.join(("exciter", "identify", robot, "--plan", str(folder / PLAN_FILE), "-o", "found"))
+    where = f"where the plan expects it ({LOG_FOLDER}/)"
+    out.print(f"next: run every motion and put its log {where}; then {command}", soft_wrap=True)
 
 
 def check(arguments: argparse.Namespace) -> int:

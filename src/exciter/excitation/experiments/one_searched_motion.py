@@ -184,7 +184,7 @@ class OtaniExperiment(Experiment):
 
     def stages(self, task: ExperimentTask) -> tuple[ExperimentStage, ...]:
         search = OtaniSearch(self.duration, self.frequency, self.tries, seed=task.seed)
-        found = sorted(_feasible(task, search), key=attrgetter("value"))
+        found = sorted(_feasible(task, search), key=attrgetter("rank"))
         for one in found[:CERTIFIED_RAMPS]:
             if task.roadmap.keeps(one.curve):
                 first, last = one.curve.motion([one.curve.start, one.curve.end]).q
@@ -205,12 +205,19 @@ class OtaniExperiment(Experiment):
 
 @dataclass(frozen=True, eq=False)
 class TriedRamp:
-    """x (3, n) between 0 and 1, the positions that it keeps to, its motion, and the criterion."""
+    """x (3, n) between 0 and 1, the positions that it keeps to, its motion, and the criterion. both_ways: whether every
+    joint moves both ways; else Coulomb friction is told from an offset at rest alone, where it is not known."""
 
     x: Array
     within: tuple[Array, Array]
     curve: Curve
     value: float
+    both_ways: bool
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The smaller the better."""
+        return not self.both_ways, self.value
 
 
 def _feasible(task: ExperimentTask, search: OtaniSearch) -> list[TriedRamp]:
@@ -233,7 +240,8 @@ def _feasible(task: ExperimentTask, search: OtaniSearch) -> list[TriedRamp]:
         log = curve.motion(time)
         if roadmap.judge.breaks(log):
             return None
-        found.append(TriedRamp(x, within, curve, objective.value(log)))
+        both_ways = bool(((log.qd > 0.0).any(axis=0) & (log.qd < 0.0).any(axis=0)).all())
+        found.append(TriedRamp(x, within, curve, objective.value(log), both_ways))
         return found[-1]
 
     for draw in range(LARGEST_TRIES_FACTOR * search.tries):
@@ -244,10 +252,10 @@ def _feasible(task: ExperimentTask, search: OtaniSearch) -> list[TriedRamp]:
         tried(_slower(x), (np.maximum(centre - half, lower), np.minimum(centre + half, upper)))
     if not found:
         raise roadmap.failed("excitation", f"none of {LARGEST_TRIES_FACTOR * search.tries} motions was found in which")
-    best = min(found, key=attrgetter("value"))
+    best = min(found, key=attrgetter("rank"))
     for size in np.geomspace(0.5, 0.01, search.tries):
         near = tried(_slower(np.clip(best.x + size * rng.normal(size=best.x.shape), 0.0, 1.0)), best.within)
-        best = best if near is None or near.value >= best.value else near
+        best = best if near is None or near.rank >= best.rank else near
     excited = [one for one in found if np.isfinite(one.value)]
     if not excited:
         raise ExciterError(

@@ -137,7 +137,7 @@ def stuck(evidence: Evidence) -> Iterator[Note]:
                 words = f"the position is {there}: it does not move, or its sensor is not connected"
             yield grave(subject, words, evidence.joints[j], signal=name, value=value)
     for (name, j), (duration, start) in evidence.plateaus.longest.items():
-        if values.range(name)[j] > 0.0:
+        if values.range(name)[j] > 0.0 and j not in evidence.held:  # locked: but for the last digit
             words = f"{name} stands still for {duration:.3g} s after {start:.6g} s although the joint moves; a sensor "
             words += "or the logger hung: cut that time out with windows"
             yield problem("stuck sensor", words, evidence.joints[j], signal=name, at=start, duration=duration)
