@@ -146,6 +146,15 @@ def test_real_faults_of_a_pose_log_are_still_found(robot, plan, logs):
     assert any("poses of stage" in one.text for one in judged(robot, plan, logs, log=short).problems)
 
 
+def test_a_locked_joint_that_slips_by_steps_of_its_encoder_is_not_saturated(robot, plan, logs):
+    moving = logs[1]
+    slipped = np.clip(np.arange(len(moving)) - len(moving) // 3, 0, 8) * -1.5e-5  # [rad] and rests for good
+    log = replace(moving, q=np.column_stack([moving.q[:, :2], slipped]))
+    about = {"stage": 1, "purpose": "locked", "log": log}
+    assert "saturation" in subjects(judged(robot, plan, logs, moves=robot.joint_names, **about))
+    assert "saturation" not in subjects(judged(robot, plan, logs, moves=robot.joint_names[:2], **about))
+
+
 def test_what_a_stage_must_be_is_asked(robot, plan, logs):
     one_way = tuple(dwell for k, dwell in enumerate(plan.stages[0].dwells) if k % 2)
     came = judged(robot, plan, logs, dwells=one_way)
