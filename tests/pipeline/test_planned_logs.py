@@ -28,7 +28,7 @@ def robot():
 @pytest.fixture(scope="module")
 def plan(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("static")
-    designed = ex.design_experiment(robot, "static", starts=1)
+    designed = ex.design_experiment(robot, "static", starts=1, time_limit=120.0)  # enough for a busy machine, too
     designed.save(folder)
     return ex.Plan.read(folder)
 
@@ -144,6 +144,15 @@ def test_real_faults_of_a_pose_log_are_still_found(robot, plan, logs):
     assert "planned motion" in subjects(judged(robot, plan, logs, log=exchanged))
     short = poses[: len(poses) // 2]
     assert any("poses of stage" in one.text for one in judged(robot, plan, logs, log=short).problems)
+
+
+def test_a_locked_joint_that_slips_by_steps_of_its_encoder_is_not_saturated(robot, plan, logs):
+    moving = logs[1]
+    slipped = np.clip(np.arange(len(moving)) - len(moving) // 3, 0, 8) * -1.5e-5  # [rad] and rests for good
+    log = replace(moving, q=np.column_stack([moving.q[:, :2], slipped]))
+    about = {"stage": 1, "purpose": "locked", "log": log}
+    assert "saturation" in subjects(judged(robot, plan, logs, moves=robot.joint_names, **about))
+    assert "saturation" not in subjects(judged(robot, plan, logs, moves=robot.joint_names[:2], **about))
 
 
 def test_what_a_stage_must_be_is_asked(robot, plan, logs):

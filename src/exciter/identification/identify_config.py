@@ -3,8 +3,7 @@ so asked for, made for a robot and its logs: model, formulation, estimator, unce
 
 terms: [rotor, viscous, coulomb, offset]   # these unless given; without rotor where torques are measured on the links
 identify:
-  automatic: true                          # what is left open below is chosen from the logs; so unless an estimator,
-                                           # or a formulation that has no joint torques, is asked for
+  automatic: true                          # what is open below is chosen from the logs; unless an estimator is given
   formulation: dynamic                     # see ``formulations``
   estimator: consistent                    # see ``estimators.registry``; wls where nothing is automatic
   route: {method: differences, cutoff: 20, measured_velocity: true}   # or fourier, spline; chosen unless given
@@ -16,10 +15,8 @@ identify:
   folds: 10                                # of cross-validation
   control: {law: computed-torque, bandwidth: 20}   # for iv and didim, as under simulate:
   payload: flange                          # frame that carries the load of --loaded
-  friction: choose                         # the friction model of each joint by cross-validation; as-given: not, also
-                                           # when automatic
-  gains: identify                          # drive gains of currents, from the known payload of one of the logs; or
-  # gains: {M7: 0.74, ZZR1: [1.2, 0.1]}    # from parameters known beforehand: value, or value and σ (SI)
+  friction: choose                         # the friction model of each joint by cross-validation; as-given: not
+  gains: identify                          # of currents, by a known payload; or by {M7: 0.74, ZZR1: [value, σ]}
   current_map: cubic                       # τ = K i + k i³ of currents, k found; K as gains: of the log or of this file
   accept_problems: false                   # also use logs that exciter inspect finds useless"""
 
@@ -493,12 +490,11 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
 
 
 def _of_the_free_fit(problem: Problem, estimate: Estimate, errors: correlated.CorrelatedErrors) -> Estimate:
-    """Bounds bring an estimate nearer to any truth that keeps them, so that the covariance of the fit without them is
-    on the safe side; where the data alone do not determine all, it stays as it is."""
+    """Bounds bring an estimate nearer to any truth that keeps them, so that this is safe; as it is where data lack."""
     try:
         free = correlated.with_correlated_errors(problem, WeightedLeastSquares().estimate(problem), errors)
     except ParameterError:
         return estimate
-    assumptions = free.assumptions + assumed("of the fit without bounds, which is on the safe side")
-    notes = (*estimate.notes, *free.notes)
-    return replace(estimate, covariance=free.covariance, freedom=free.freedom, assumptions=assumptions, notes=notes)
+    said = free.assumptions + assumed("of the fit without bounds, which is on the safe side")
+    covariance, notes = free.covariance, (*estimate.notes, *free.notes)
+    return replace(estimate, covariance=covariance, freedom=free.freedom, assumptions=said, notes=notes)

@@ -85,8 +85,10 @@ def identified(asked: CampaignAsked, rounds: Sequence[CampaignRound], logs: Sequ
 
 def refuse_unusable(asked: CampaignAsked, log: Recording) -> None:
     """Of a later round. That its torque is hard to explain is no reason: such a round may well move a joint so that
-    little but noise is in its torque; ``refuse_disagreeing`` asks better."""
-    problems = [one for one in inspect(asked.robot, log).problems if one.subject != EXPLAINED_TORQUE]
+    little but noise is in its torque, and noisy positions pass for friction that drives it; ``refuse_disagreeing`` asks
+    better, and notices a sign that is another than in the rounds before."""
+    judged_with_others = (EXPLAINED_TORQUE, "sign")
+    problems = [one for one in inspect(asked.robot, log).problems if one.subject not in judged_with_others]
     if problems and not asked.identify.settings.accept_problems:
         why = "; ".join(str(one) for one in problems[:MOST_PROBLEMS_NAMED])
         raise RecordingError(f"the last log is not usable as it is: {why}; see exciter inspect, and record it again")

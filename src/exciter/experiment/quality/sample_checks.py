@@ -192,6 +192,8 @@ def saturation(evidence: Evidence) -> Iterator[Note]:
     """Plateaus at the largest or smallest value that are entered without slowing down."""
     limits = evidence.limits
     for name, j, joint, parts in evidence.channels:
+        if j in evidence.held and name in ("q", "qd"):  # locked, it slips by a few steps, and rests again
+            continue
         low, high = evidence.values.lowest[name][j], evidence.values.highest[name][j]
         for value in (low, high) if low < high else ():
             if (count := sum(_flat(x, value, limits.flat_run) for x in parts)) < limits.flat_samples:
