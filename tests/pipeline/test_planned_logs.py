@@ -8,7 +8,7 @@ import pytest
 
 import exciter as ex
 from exciter.errors import ExciterError
-from exciter.experiment.quality import check
+from exciter.experiment.quality import check, repair
 from exciter.identification.estimators.staged import FrictionFirst, StaticThenDynamic
 from exciter.identification.runs.run import Run
 from exciter.identification.stages.planned import settled
@@ -168,5 +168,8 @@ def test_what_a_stage_must_be_is_asked(robot, plan, logs):
     assert "stuck sensor" not in subjects(
         judged(robot, plan, logs, stage=1, log=still, moves=("joint_1", "joint_2"), purpose="locked")
     )
+    with pytest.raises(ExciterError, match="joint_3: q stands still"):
+        repair(still)
+    assert repair(still, stage=replace(plan.stages[1], moves=("joint_1", "joint_2"), purpose="locked")).segments
     (said,) = (one.text for one in locked.skipped if one.subject == "stage")
     assert said.endswith("stage 'excitation' locks joints, as planned")  # no fault

@@ -251,14 +251,15 @@ def _read(
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
     _refuse_moving(config, [whole])
     recording = arranged(whole)
-    kept = repair(recording, repairs)
+    kept = repair(recording, repairs, stage=stage)
     quality = check(kept.recording, robot, model, sent, loaded=with_load, stage=stage)
     notes = _judged(quality, name, config, with_load)
     if config.wants_currents:
         if config.of_currents and recording.about.payload is not None and recording.about.payload.mass:
             raise RecordingError(NO_LOAD_IN_AMPERES)
         currents = in_amperes(recording, name)
-        kept = repair(currents, repairs) if recording.torque is not None else kept.with_gains((1.0,) * recording.n)
+        free = kept.with_gains((1.0,) * recording.n)
+        kept = free if recording.torque is None else repair(currents, repairs, stage=stage)
     run = Run.of(kept, config.route, name=name)
     return Log(name, kept, quality, run, notes, payload, gains=recording.about.gains), held
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from exciter import notes
 from exciter.errors import RecordingError
+from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality.evidence import CHUNK_SAMPLES, INTERVAL_SAMPLES, Evidence
 from exciter.experiment.quality.numbers_in_words import counted
 from exciter.experiment.quality.sample_checks import stuck
@@ -56,10 +57,16 @@ class Repaired:
         return replace(self, original=first, segments=tuple(others))
 
 
-def repair(recording: Recording, repairs: Repairs | None = None, thresholds: Thresholds | None = None) -> Repaired:
+def repair(
+    recording: Recording,
+    repairs: Repairs | None = None,
+    thresholds: Thresholds | None = None,
+    stage: PlannedStage | None = None,
+) -> Repaired:
+    """stage: of a plan, that the log is of."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
-    for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits)):
+    for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits, stage=stage)):
         if finding.severity == Severity.PROBLEM:  # the survey also refuses time that stands still
             raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
     whole = recording = corrected(recording, repairs, limits, done)

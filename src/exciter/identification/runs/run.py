@@ -228,7 +228,7 @@ class StreamedParts:
 @dataclass(frozen=True, eq=False)
 class LongLog:
     """A log that is not held: ``repaired`` reads it anew. sample: evenly spread windows of it, which has ``samples`` in
-    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples."""
+    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples; stage: that it is of."""
 
     name: str
     repaired: Callable[[], Iterable[Recording]]
@@ -237,6 +237,7 @@ class LongLog:
     span: tuple[float, float]
     notes: tuple[Note, ...]
     quality: Quality
+    stage: PlannedStage | None = None
 
     @classmethod
     def of(
@@ -279,6 +280,7 @@ class LongLog:
             span=span,
             notes=done.notes,
             quality=quality,
+            stage=stage,
         )
 
     @cached_property
@@ -293,7 +295,7 @@ class LongLog:
     @cached_property
     def repaired_sample(self) -> Repaired:
         """Its windows as pieces; their samples have been repaired."""
-        return repair(self.sample)
+        return repair(self.sample, stage=self.stage)
 
     def run(self, route: Route | None = None) -> Run:
         """Through a route; as ``process`` chooses one unless it is given."""
