@@ -91,27 +91,32 @@ class DynamicModel:
     def n(self) -> int:
         return self.robot.n
 
+    @property
+    def inertial_size(self) -> int:
+        """How many parameters of χ are inertial, the first ones: ten per body."""
+        return 10 * self.robot.n_bodies
+
     @cached_property
     def standard(self) -> tuple[str, ...]:
         """Names of χ: M1, MX1, … ZZn, then the joint terms'."""
-        return inertial.names(self.n) + tuple(name for term in self.bound for name in term.names)
+        return inertial.names(self.robot.n_bodies) + tuple(name for term in self.bound for name in term.names)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        return inertial.units(self.n) + tuple(unit for term in self.bound for unit in term.units)
+        return inertial.units(self.robot.n_bodies) + tuple(unit for term in self.bound for unit in term.units)
 
     @cached_property
     def nominal(self) -> Array:
         """χ of the description: its inertias in modified-DH frames, its friction, zero where nothing is known."""
-        values = dict(zip(inertial.names(self.n), self.dynamics.robot.inertias.ravel(), strict=True))
+        values = dict(zip(inertial.names(self.robot.n_bodies), self.dynamics.robot.inertias.ravel(), strict=True))
         for symbol, key in FRICTION_KEY_BY_SYMBOL.items():
             for j, value in enumerate(self.robot.friction.get(key, np.zeros(self.n))):
                 values[f"{symbol}{j + 1}"] = value
         return np.array([values.get(name, 0.0) for name in self.standard])
 
     def joint_frame_inertias(self, chi: ArrayLike) -> Array:
-        """(n, 10) inertial part of χ in the robot's own joint frames, as URDF and Pinocchio want it."""
-        links = np.asarray(chi, dtype=float)[: 10 * self.n].reshape(self.n, 10)
+        """(bodies, 10) inertial part of χ in the robot's own joint frames, as URDF and Pinocchio want it."""
+        links = np.asarray(chi, dtype=float)[: self.inertial_size].reshape(-1, 10)
         placed = zip(links, self.mdh.rotations, self.mdh.translations, strict=True)
         return np.array([transform_inertia(phi, r, p) for phi, r, p in placed])
 
@@ -124,9 +129,9 @@ class DynamicModel:
     def regressor(self, motion: Motion) -> Array:
         """Φ (N, n, p)."""
         phi = np.zeros((self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
-        phi[:, : 10 * self.n] = self.dynamics.regressor(motion).transpose(1, 2, 0)
+        phi[:, : self.inertial_size] = self.dynamics.regressor(motion).transpose(1, 2, 0)
         for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
-            phi[row, 10 * self.n + column] = values
+            phi[row, self.inertial_size + column] = values
         return phi.transpose(2, 0, 1)
 
     def regressor_chunks(
@@ -158,9 +163,9 @@ class DynamicModel:
     def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """τ = Φ χ (N, n), χ nominal unless given."""
         chi = self._checked(chi)
-        tau = np.array(self.dynamics.inverse_dynamics(motion, chi[: 10 * self.n]))
+        tau = np.array(self.dynamics.inverse_dynamics(motion, chi[: self.inertial_size]))
         for (row, column), values in zip(self.entries, self.term_values(motion), strict=True):
-            tau[:, row] += chi[10 * self.n + column] * values
+            tau[:, row] += chi[self.inertial_size + column] * values
         return tau
 
     def torque_jacobian(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
@@ -178,8 +183,8 @@ class DynamicModel:
     def torque_pullback(self, motion: Motion, seed: Array, chi: ArrayLike | None = None) -> MotionGradient:
         """Gradient of Σ seed ⊙ τ, seed (N, n), with respect to every sample of the motion."""
         chi = self._checked(chi)
-        gradient = self.dynamics.torque_pullback(motion, seed, chi[: 10 * self.n])
-        seeds = [chi[10 * self.n + column] * seed[:, row] for row, column in self.entries]
+        gradient = self.dynamics.torque_pullback(motion, seed, chi[: self.inertial_size])
+        seeds = [chi[self.inertial_size + column] * seed[:, row] for row, column in self.entries]
         return gradient + self.terms_pullback(motion, np.array(seeds).reshape(len(seeds), len(motion)))
 
     def energy(self, motion: Motion, rows: LagrangeRows | None = None) -> Array:
@@ -187,7 +192,7 @@ class DynamicModel:
         ``dynamics.lagrange(motion)`` where it is there already."""
         rows = self.dynamics.lagrange(motion) if rows is None else rows
         h = np.full((len(motion), len(self.standard)), np.nan)
-        h[:, : 10 * self.n] = rows.e + rows.u
+        h[:, : self.inertial_size] = rows.e + rows.u
         for term, columns in self.term_columns:
             kept = np.array(term.conservative)
             block = np.where(kept, 0.0, np.nan)[:, None] * np.ones(len(motion))
@@ -199,7 +204,7 @@ class DynamicModel:
     def energy_pullback(self, motion: Motion, seed: Array, rows: LagrangeRows | None = None) -> MotionGradient:
         """Gradient of Σ seed ⊙ h, seed (N, p); seeds of columns that are not conservative must be zero."""
         rows = self.dynamics.lagrange(motion) if rows is None else rows
-        own = seed[:, : 10 * self.n]
+        own = seed[:, : self.inertial_size]
         q = np.einsum("Njp,Np->Nj", rows.de_dq + rows.du_dq, own)
         gradient = MotionGradient(q, np.einsum("Njp,Np->Nj", rows.momentum, own), np.zeros_like(q))
         for term, columns in self.term_columns:
@@ -213,8 +218,8 @@ class DynamicModel:
         rows = self.dynamics.lagrange(motion)
         memory = np.zeros((2, self.n, len(self.standard), len(motion)))  # samples last: every write is contiguous
         b1, b2 = memory.transpose(0, 3, 1, 2)
-        b1[:, :, : 10 * self.n] = rows.momentum
-        b2[:, :, : 10 * self.n] = rows.du_dq - rows.de_dq
+        b1[:, :, : self.inertial_size] = rows.momentum
+        b2[:, :, : self.inertial_size] = rows.du_dq - rows.de_dq
         for term, columns in self.term_columns:
             momentum, force, values = term.momentum(motion), term.force(motion), term.values(motion)
             for k, (row, column) in enumerate(term.rows):
@@ -247,7 +252,7 @@ class DynamicModel:
         """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
         if not all(isinstance(term, TERMS_WITH_RULE) for term in self.terms):
             return numeric_model_base(self)
-        closed = symbolic_base(self.dynamics.robot, self.standard[10 * self.n :])
+        closed = symbolic_base(self.dynamics.robot, self.standard[self.inertial_size :])
         if closed.decision.is_clear and reproduces(self, closed):
             return closed
         numeric = numeric_model_base(self)
@@ -256,13 +261,13 @@ class DynamicModel:
     @cached_property
     def term_columns(self) -> tuple[tuple[BoundTerm, slice], ...]:
         """Each joint term with its columns among those of χ."""
-        ends = 10 * self.n + np.cumsum([0, *(len(term.names) for term in self.bound)])
+        ends = self.inertial_size + np.cumsum([0, *(len(term.names) for term in self.bound)])
         return tuple((term, slice(*part)) for term, part in zip(self.bound, pairwise(ends.tolist()), strict=True))
 
     @cached_property
     def entries(self) -> tuple[tuple[int, int], ...]:
         """(joint row, term column) of every structurally non-zero term entry."""
-        first = 10 * self.n
+        first = self.inertial_size
         return tuple((row, at.start - first + column) for term, at in self.term_columns for row, column in term.rows)
 
     def term_values(self, motion: Motion) -> Array:
@@ -355,7 +360,7 @@ class BaseReaction:
     def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
         """(N, 6) of standard parameters χ, nominal unless given."""
         values = self.model.nominal if chi is None else np.asarray(chi, dtype=float)
-        inertias = np.concatenate([np.zeros(10 * BASE_JOINTS), values[: 10 * self.model.n]])
+        inertias = np.concatenate([np.zeros(10 * BASE_JOINTS), values[: self.model.inertial_size]])
         return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :BASE_JOINTS]
 
     def _on_base(self, motion: Motion) -> Motion:
@@ -427,7 +432,7 @@ def static_base(model: DynamicModel) -> BaseParameters:
     """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
     if not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
         return numeric_model_base(model, static=True)
-    offsets = [name for name in model.standard[10 * model.n :] if name.startswith("off")]
+    offsets = [name for name in model.standard[model.inertial_size :] if name.startswith("off")]
     return symbolic_static_base(model.dynamics.robot, offsets)
 
 
@@ -440,5 +445,5 @@ def static_columns(model: DynamicModel) -> Index:
 def inertia_base(model: DynamicModel) -> BaseParameters:
     """Second moments only (XX … ZZ of every link), masses and first moments taken as known (Rackl et al.)."""
     robot = model.dynamics.robot
-    wanted = [name for name in inertial.names(model.n) if split_name(name)[0] in INERTIA_SYMBOLS]
+    wanted = [name for name in inertial.names(model.robot.n_bodies) if split_name(name)[0] in INERTIA_SYMBOLS]
     return restricted(symbolic_base(robot), wanted, prismatic_links(robot))

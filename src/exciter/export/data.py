@@ -131,7 +131,7 @@ def _joint_parameters(model: DynamicModel, estimate: Estimate) -> dict[str, list
     """By joint, the base parameters whose own column belongs to a joint term there."""
     kept = {int(column): k for k, column in enumerate(model.base.independent)}
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in model.robot.joint_names}
-    at, std = 10 * model.n, estimate.std
+    at, std = model.inertial_size, estimate.std
     for term, bound in zip(model.terms, model.bound, strict=True):
         described = written(term)
         word = described if isinstance(described, str) else str(next(iter(described)))

@@ -96,9 +96,9 @@ def _templates() -> Environment:
 def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, stateless: bool) -> dict[str, Any]:
     """Of n joints and p base parameters β, with their σ in comments.
 
-    name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
+    name: of the robot, for people; prefix: as an identifier. body_parameter (bodies, 10): which parameter stands
     for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
-    (n, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
+    (bodies, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
     that entries and helpers use. contacts: of pre-sliding friction, whose z entries ask for. left_out: of it on
     request, in words."""
     base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
@@ -143,7 +143,7 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "origin": chain.origin,
         "lift": -chain.gravity,
         "body_order": INERTIAL_NAMES,
-        "body_parameter": np.array([column.get(k, -1) for k in range(10 * model.n)]).reshape(model.n, 10),
+        "body_parameter": np.array([column.get(k, -1) for k in range(model.inertial_size)]).reshape(-1, 10),
         "entries": entries,
         "helpers": helpers,
         "words": words,
@@ -164,7 +164,7 @@ class Entry(NamedTuple):
 
 def _entries(model: DynamicModel, column: dict[int, int], stateless: bool) -> Iterator[Entry]:
     """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
-    at, robot = 10 * model.n, model.dynamics.robot
+    at, robot = model.inertial_size, model.dynamics.robot
     for term, bound in zip(model.terms, model.bound, strict=True):
         texts = expressions(sliding(term, robot) if stateless else term, robot)
         for (joint, k), text in zip(bound.rows, texts, strict=True):

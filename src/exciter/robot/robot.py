@@ -193,6 +193,11 @@ class Robot:
         return len(self.joints)
 
     @property
+    def n_bodies(self) -> int:
+        """Number of bodies that move."""
+        return len(self.joints)
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         return tuple(joint.name for joint in self.joints)
 

@@ -219,7 +219,7 @@ def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[A
     if model.engine.name != "numba":
         return model.torque(motion, chi).T, *model.torque_jacobian(motion, chi)
     model.dynamics.check(motion)
-    chain, n, phi = model.dynamics.chain, model.n, model.dynamics.chain_inertias(chi[: 10 * model.n])
+    chain, n, phi = model.dynamics.chain, model.n, model.dynamics.chain_inertias(chi[: model.inertial_size])
     tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
     bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
     compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
@@ -338,7 +338,7 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
     """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say."""
     dynamics, n, width = model.dynamics, model.n, spans.width
-    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: 10 * n]), spans)
+    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: model.inertial_size]), spans)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
 
     def load(links: Array | None = None) -> Interval:

@@ -153,7 +153,7 @@ def _marked(model: DynamicModel, words: tuple[str, ...]) -> BoolArray:
 
 
 def _meant(model: DynamicModel, word: str) -> BoolArray:
-    base, links = model.base, 10 * model.n
+    base, links = model.base, model.inertial_size
     inertial = np.arange(len(model.standard)) < links
     if word in KINDS:
         if word == "friction":

@@ -53,7 +53,7 @@ FOURTH_ORDER_STENCIL: Stencil = tuple(
 def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ ∂τ_j/∂(q, q̇, q̈)_i with respect to every sample, seed (3, N, n, n): part, sample, j, i.
     Joint terms are differentiated by fourth-order differences of their exact gradients."""
-    inertial, own = chi[: 10 * model.n], chi[10 * model.n :]
+    inertial, own = chi[: model.inertial_size], chi[model.inertial_size :]
     variables = [(part, i) for part in range(3) for i in range(model.n)]
     turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
     exact = [RIESZ_STENCIL if turns else CENTRAL_STENCIL for turns in turning]

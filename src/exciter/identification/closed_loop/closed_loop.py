@@ -82,7 +82,7 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
 
 def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...]]:
     """The compiled steps in time (``kernels.forward``), and as they take it the arm with standard parameters χ (p,)."""
-    chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: 10 * model.n])
+    chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: model.inertial_size])
     fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, joint_forces(model, chi))
     return kernels("forward", CLOSED_LOOP_KERNELS), (chain.parent, chain.prismatic, *fixed)
 

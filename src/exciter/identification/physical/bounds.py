@@ -283,9 +283,9 @@ def physical_problems(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:
     names = [f"the body of joint '{name}'" for name in model.robot.joint_names]
     bodies = consistency(model.joint_frame_inertias(values), names)
     problems = [str(link) for link in bodies.links if not link.consistent]
-    terms = values[10 * model.n :]
+    terms = values[model.inertial_size :]
     wanted = [flag for term in model.bound for flag in term.nonnegative]
-    named = zip(model.standard[10 * model.n :], terms, wanted, strict=True)
+    named = zip(model.standard[model.inertial_size :], terms, wanted, strict=True)
     problems += [f"{name} is negative ({value:.4g})" for name, value, asked in named if asked and value < 0.0]
     rotors = np.tensordot(terms, rotor_matrices(model), axes=1)
     if np.linalg.eigvalsh(rotors)[0] < -ROTOR_INERTIA_ROUNDING * np.abs(rotors).max(initial=0.0) and not problems:
