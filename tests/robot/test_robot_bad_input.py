@@ -77,12 +77,6 @@ URDF_CASES = {
         '<mimic joint="x" multiplier="0"/>',
         "joint 'y' follows 'x' (mimic) with the multiplier 0",
     ),
-    "mimic out of reach": (
-        GANTRY,
-        '<dynamics damping="12"/>',
-        '<mimic joint="x" offset="9"/>',
-        "for 'y', which follows it; correct one of the limits",
-    ),
     "mimic in words": (
         GANTRY,
         '<dynamics damping="12"/>',
