@@ -6,7 +6,6 @@ bodies follow joints."""
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,18 +21,8 @@ from exciter.parameters.inertial import names
 from exciter.robot import Robot, load
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.pinocchio_model import to_pinocchio
+from support.example_robots import FILES
 
-
-def folder() -> Path | None:
-    """Where the package keeps its robots."""
-    found = find_spec("cmeel")
-    places = [] if found is None or found.origin is None else [Path(found.origin).parents[1] / "cmeel.prefix"]
-    robots = [place / "share" / "example-robot-data" / "robots" for place in places]
-    return next((place for place in robots if place.is_dir()), None)
-
-
-ROBOT_DATA = folder()
-FILES = {str(path.relative_to(ROBOT_DATA)): path for path in sorted(ROBOT_DATA.rglob("*.urdf"))} if ROBOT_DATA else {}
 #: by the end of the path; a reason of the file, and not of ours
 REFUSED = {
     "ur3.urdf": "has no link",

@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from exciter.errors import RobotError, unknown_name
-from exciter.notes import Note, warning
+from exciter.notes import note, warning
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion, MotionGradient
@@ -183,7 +183,8 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         leader, ratio, shift = resolved.get(name, (name, 1.0, 0.0))
         matrix[body, free.index(leader)], offset[body] = ratio, shift
     joints = [robot.joints[names.index(name)] for name in free]
-    notes = list[Note]()
+    told = (f"'{one}' = {_times(ratio)}'{leader}'{_plus(shift)}" for one, (leader, ratio, shift) in resolved.items())
+    notes = [note("coupled joints", f"joints that follow others, with which they are one: {', '.join(told)}")]
     for joint in robot.joints:
         if joint.name in resolved:
             at = free.index(resolved[joint.name][0])
@@ -198,6 +199,14 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         friction=friction,
         notes=(*robot.notes, *notes),
     )
+
+
+def _times(ratio: float) -> str:
+    return {1.0: "", -1.0: "−"}.get(ratio, f"{ratio:g} ")
+
+
+def _plus(shift: float) -> str:
+    return f" {'+' if shift > 0.0 else '−'} {abs(shift):g}" if shift else ""
 
 
 def _resolved(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, float, float]]:
