@@ -28,7 +28,7 @@ from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
 from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
-    from exciter.robot.coupling import Coupling
+    from exciter.robot.coupling import Coupling, Mimic
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
@@ -402,6 +402,12 @@ class Robot:
             described, new = joint.limits.described or joint.limits, joint.limits.replaced(joint.name, **change)
             joints.append(replace(joint, limits=replace(new, described=described)))
         return replace(self, joints=tuple(joints), file=None, options=None)
+
+    def couple(self, *mimics: Mimic) -> Robot:
+        """With joints that follow others from now on: fewer joints, all bodies as they were."""
+        from exciter.robot.coupling import with_mimics
+
+        return with_mimics(self, mimics)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be
