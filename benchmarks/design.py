@@ -116,7 +116,7 @@ class Problem:
     def through_pinocchio(self, y: Array) -> float:
         at, model = self.variables.motion(self.grid, y), self.objective.model
         columns = np.asarray(self.objective.columns)
-        inertial = columns < 10 * model.n
+        inertial = columns < model.inertial_size
         w = np.zeros((len(at), model.n, len(columns)))
         for k in range(len(at)):
             phi = pin.computeJointTorqueRegressor(self.oracle, self.data, at.q[k], at.qd[k], at.qdd[k])

@@ -245,7 +245,7 @@ def percent(prediction: Prediction) -> tuple[Array, float]:
 
 def kinds_of(model: DynamicModel) -> list[str]:
     """Of every standard parameter; first moments and masses are weights."""
-    found = ["weights" if name.startswith("M") else "inertias" for name in model.standard[: 10 * model.n]]
+    found = ["weights" if name.startswith("M") else "inertias" for name in model.standard[: model.inertial_size]]
     for term, bound in zip(model.terms, model.bound, strict=True):
         kind = next((word for kinds, word in KINDS if isinstance(term, kinds)), "dry friction")
         found += [kind] * len(bound.names)

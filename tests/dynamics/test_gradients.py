@@ -90,7 +90,7 @@ def regressor_through_pinocchio(model: DynamicModel, motion: Motion) -> np.ndarr
     oracle = to_pinocchio(model.dynamics.robot)
     data = oracle.createData()
     for k in range(len(motion)):
-        phi[k, :, : 10 * model.n] = pin.computeJointTorqueRegressor(
+        phi[k, :, : model.inertial_size] = pin.computeJointTorqueRegressor(
             oracle, data, motion.q[k], motion.qd[k], motion.qdd[k]
         )
     return phi

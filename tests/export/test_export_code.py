@@ -111,7 +111,7 @@ class Case:
     def inertia_matrices(self):
         """Those of the bodies, and rotors by their names."""
         named = dict(zip(self.model.standard, self.chi, strict=True))
-        matrices = self.model.dynamics.inertia_matrix(self.motion.q, self.chi[: 10 * self.model.n]).copy()
+        matrices = self.model.dynamics.inertia_matrix(self.motion.q, self.chi[: self.model.inertial_size]).copy()
         for j in range(self.model.n):
             matrices[:, j, j] += named.get(f"Ia{j + 1}", 0.0)
         for term in self.model.terms:

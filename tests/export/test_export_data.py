@@ -42,7 +42,7 @@ def tx40():
     terms = (RotorInertia(), Viscous(), Coulomb(Tanh(1e-5)), Offset(), DriveCoupling("joint_5", "joint_6"))
     model = DynamicModel(CASES["tx40"](), terms)
     chi = np.where(model.nominal == 0.0, 1e-5 / 3.0, model.nominal)
-    chi[: 10 * model.n] = model.nominal[: 10 * model.n]
+    chi[: model.inertial_size] = model.nominal[: model.inertial_size]
     for k, name in enumerate(model.standard):
         if name.startswith("Iam"):
             chi[k] = 1e-7  # less than the rotors it couples

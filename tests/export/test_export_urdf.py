@@ -81,7 +81,7 @@ def test_identified_robot_has_the_parameters():
     robot = identified_robot(model, chi)
     assert_allclose(robot.friction["coulomb"], [0.0, 0.0, chi[model.standard.index("Fs3")], 0.0, 0.0, 0.0])
     assert_allclose(robot.friction["viscous"], [chi[model.standard.index(f"Fv{j}")] for j in range(1, 7)])
-    assert_allclose(DynamicModel(robot).nominal, chi[: 10 * model.n], rtol=1e-9, atol=1e-12)
+    assert_allclose(DynamicModel(robot).nominal, chi[: model.inertial_size], rtol=1e-9, atol=1e-12)
     assert {*left_out(model, chi)} == {f"{s}{j}" for s in ("Ia", "off") for j in range(1, 7)}
     assert "<!-- a - - b -->" in urdf_text(robot, "a -- b")
     for name in ("Fv2", "Ia1", "Fs3"):  # friction that drives, a rotor that pulls
@@ -97,7 +97,7 @@ def test_identified_robot_has_the_parameters():
 
 def physical(model):
     chi = np.ones(len(model.standard))
-    chi[: 10 * model.n] = 1.1 * model.nominal[: 10 * model.n]
+    chi[: model.inertial_size] = 1.1 * model.nominal[: model.inertial_size]
     return chi
 
 

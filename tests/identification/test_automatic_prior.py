@@ -61,7 +61,7 @@ def run_of(robot: Robot, motion: Motion, offset: float = 0.0, seed: int = 1) -> 
     over their torque."""
     model = DynamicModel(robot, TERMS)
     chi = model.nominal.copy()
-    chi[: 10 * model.n] *= 1.1
+    chi[: model.inertial_size] *= 1.1
     torque = model.torque(motion, chi)
     size = np.sqrt((torque**2).mean(axis=0))
     torque[:, 1:3] += offset * size[1:3]

@@ -59,7 +59,7 @@ def measured(model: DynamicModel, rate: float = 200.0, duration: float = 10.0) -
 
 
 def expected(model: DynamicModel) -> np.ndarray:
-    return BaseWrench().base(model).base_values(np.append(model.nominal[: 10 * model.n], OFFSET))
+    return BaseWrench().base(model).base_values(np.append(model.nominal[: model.inertial_size], OFFSET))
 
 
 def estimated(model: DynamicModel, *parts: Processed, payload: Payload | None = None) -> np.ndarray:

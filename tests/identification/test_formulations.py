@@ -68,7 +68,7 @@ model_of = cache(lambda name: MODELS[name]())
 def truth(model: DynamicModel) -> np.ndarray:
     """The description's χ; joint terms of order one where it knows nothing."""
     own = model.nominal.copy()
-    unknown = np.arange(len(own)) >= 10 * model.n
+    unknown = np.arange(len(own)) >= model.inertial_size
     own[unknown] += np.random.default_rng(3).uniform(0.5, 3.0, len(own))[unknown]
     return own
 

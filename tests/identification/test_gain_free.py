@@ -36,7 +36,7 @@ def model() -> DynamicModel:
 
 def truth(model: DynamicModel) -> np.ndarray:
     chi = model.nominal.copy()
-    chi[10 * model.n :] += np.random.default_rng(1).uniform(0.5, 3.0, len(chi) - 10 * model.n)
+    chi[model.inertial_size :] += np.random.default_rng(1).uniform(0.5, 3.0, len(chi) - model.inertial_size)
     return chi
 
 

@@ -76,7 +76,7 @@ def model() -> DynamicModel:
 def physical(model: DynamicModel) -> np.ndarray:
     """Parameters that bodies can have, friction and rotors above zero."""
     chi = model.nominal.copy()
-    chi[10 * model.n :] = np.where(chi[10 * model.n :] > 0, chi[10 * model.n :], 1.0)
+    chi[model.inertial_size :] = np.where(chi[model.inertial_size :] > 0, chi[model.inertial_size :], 1.0)
     return chi
 
 

@@ -70,10 +70,10 @@ def model_of(robot, terms=USUAL) -> DynamicModel:
 def true_chi(model: DynamicModel, rotor: float = 0.1) -> np.ndarray:
     """Nominal values, with rotors and friction above zero."""
     chi = model.nominal.copy()
-    terms = chi[10 * model.n :]
-    moments = chi[: 10 * model.n].reshape(-1, 10)[:, [4, 6, 9]].max()
+    terms = chi[model.inertial_size :]
+    moments = chi[: model.inertial_size].reshape(-1, 10)[:, [4, 6, 9]].max()
     terms[:] = [rotor * moments if name.startswith("Ia") else max(x, 1e-3) for name, x in zip(
-        model.standard[10 * model.n :], terms, strict=True
+        model.standard[model.inertial_size :], terms, strict=True
     )]  # fmt: skip
     return chi
 
@@ -100,7 +100,7 @@ def with_noise(problem: Problem, beta: np.ndarray, sigma: float, rng: np.random.
 
 
 def links_of(model: DynamicModel, chi: np.ndarray) -> np.ndarray:
-    return chi[: 10 * model.n].reshape(-1, 10)
+    return chi[: model.inertial_size].reshape(-1, 10)
 
 
 # -- exact data -----------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_bounds_on_masses_and_centres_hold():
     aim = truth + np.array([0.05, -0.05, 0.02])
     bounds = (
         MassBound(first, lower=1.5 * chi[0]),
-        MassBound(upper=0.9 * chi[: 10 * model.n : 10].sum() + 0.5 * chi[0]),
+        MassBound(upper=0.9 * chi[: model.inertial_size : 10].sum() + 0.5 * chi[0]),
         CentreSphere(second, tuple(aim), 0.01),
         CentreBox(second, tuple(aim), (np.inf, np.inf, aim[2] + 1e-3)),
     )

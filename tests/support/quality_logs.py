@@ -52,7 +52,7 @@ def truth(model: DynamicModel, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed + 100)
     chi = model.nominal.copy()
     links = np.repeat(rng.uniform(0.8, 1.2, model.n), 10)
-    chi[: 10 * model.n] = model.nominal[: 10 * model.n] * links
+    chi[: model.inertial_size] = model.nominal[: model.inertial_size] * links
     return chi
 
 

@@ -50,8 +50,8 @@ def identified(robot: Robot) -> Identified:
     model = DynamicModel(robot, (Viscous(), Coulomb(), Offset()))
     rng = np.random.default_rng(5)
     chi = model.nominal * rng.uniform(0.7, 1.3, len(model.standard))
-    friction = rng.uniform(1.0, 3.0, len(chi) - 10 * model.n)
-    chi[10 * model.n :] += friction
+    friction = rng.uniform(1.0, 3.0, len(chi) - model.inertial_size)
+    chi[model.inertial_size :] += friction
     problem = Problem(model, (run_of(model, chi, 1),))
     never = run_of(model, chi, 2)
     found = identify(problem, WeightedLeastSquares(), (never,))

@@ -61,7 +61,7 @@ def model() -> DynamicModel:
 
 def truth(model: DynamicModel) -> np.ndarray:
     chi = 1.1 * model.nominal
-    chi[10 * model.n :] = np.where(chi[10 * model.n :] > 0.0, chi[10 * model.n :], 3.0)
+    chi[model.inertial_size :] = np.where(chi[model.inertial_size :] > 0.0, chi[model.inertial_size :], 3.0)
     return chi
 
 

@@ -35,6 +35,7 @@ from exciter.export.term_expressions import (
 )
 from exciter.parameters.inertial import INERTIAL_NAMES
 from exciter.parameters.terms import LoadFriction
+from exciter.robot.coupling import Coupling, LinearCoupling
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -96,9 +97,9 @@ def _templates() -> Environment:
 def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, stateless: bool) -> dict[str, Any]:
     """Of n joints and p base parameters β, with their σ in comments.
 
-    name: of the robot, for people; prefix: the same as an identifier. body_parameter (n, 10): which parameter stands
+    name: of the robot, for people; prefix: as an identifier. body_parameter (bodies, 10): which parameter stands
     for M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ of each link, −1 for none. entries: of the joint terms. load_bodies
-    (n, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
+    (bodies, 10): with which friction that grows with load is computed; code has room for one set of links. words: names
     that entries and helpers use. contacts: of pre-sliding friction, whose z entries ask for. left_out: of it on
     request, in words."""
     base, robot, chain = model.base, model.robot, model.dynamics.chain  # every axis along z of its link's frame
@@ -133,7 +134,10 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "n": robot.n,
         "p": len(beta),
         "joints": robot.joint_names,
-        "torque_units": ["N" if slides else "N*m" for slides in chain.prismatic],
+        "links": robot.tree_names,
+        "follows": _follows(robot.coupling),
+        "shift": () if robot.coupling is None else _linear(robot.coupling).offset,
+        "torque_units": ["N" if joint.is_prismatic else "N*m" for joint in robot.joints],
         "parameters": base.names,
         "values": beta,
         "comments": [plain_text(text) for text in meanings],
@@ -143,7 +147,7 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "origin": chain.origin,
         "lift": -chain.gravity,
         "body_order": INERTIAL_NAMES,
-        "body_parameter": np.array([column.get(k, -1) for k in range(10 * model.n)]).reshape(model.n, 10),
+        "body_parameter": np.array([column.get(k, -1) for k in range(model.inertial_size)]).reshape(-1, 10),
         "entries": entries,
         "helpers": helpers,
         "words": words,
@@ -152,6 +156,28 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "left_out": textwrap.wrap(left_out, COMMENT_WIDTH) if travels else [],
         "load_bodies": model.dynamics.chain_inertias(next(iter(loading), None)),
     }
+
+
+class Follows(NamedTuple):
+    """A link follows a joint, both by number, by a factor."""
+
+    body: int
+    joint: int
+    factor: float
+
+
+def _linear(coupling: Coupling) -> LinearCoupling:
+    if not isinstance(coupling, LinearCoupling):
+        raise ParameterError("code has room for links that follow joints in proportion only; export another form")
+    return coupling
+
+
+def _follows(coupling: Coupling | None) -> list[Follows]:
+    """Of every link and every joint that it follows; nothing where each link has a joint of its own."""
+    if coupling is None:
+        return []
+    matrix = _linear(coupling).matrix
+    return [Follows(int(i), int(j), float(matrix[i, j])) for i, j in zip(*np.nonzero(matrix), strict=True)]
 
 
 class Entry(NamedTuple):
@@ -164,7 +190,7 @@ class Entry(NamedTuple):
 
 def _entries(model: DynamicModel, column: dict[int, int], stateless: bool) -> Iterator[Entry]:
     """Of all joint terms; those of parameters that the base does not keep are zero, and left out."""
-    at, robot = 10 * model.n, model.dynamics.robot
+    at, robot = model.inertial_size, model.dynamics.robot
     for term, bound in zip(model.terms, model.bound, strict=True):
         texts = expressions(sliding(term, robot) if stateless else term, robot)
         for (joint, k), text in zip(bound.rows, texts, strict=True):

@@ -72,8 +72,8 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
 def left_out(model: DynamicModel, chi: ArrayLike, held: Sequence[str] = URDF_SYMBOLS) -> dict[str, str]:
     """Parameters of joint terms that are not zero and have no place in a file that holds the symbols ``held`` (URDF's
     unless given), by name, each with its value and unit."""
-    named = zip(model.standard[10 * model.n :], model.units[10 * model.n :], strict=True)
-    values = np.asarray(chi, dtype=float)[10 * model.n :].tolist()
+    named = zip(model.standard[model.inertial_size :], model.units[model.inertial_size :], strict=True)
+    values = np.asarray(chi, dtype=float)[model.inertial_size :].tolist()
     kept = {f"{symbol}{j + 1}" for symbol in held for j in range(model.n)}
     every = zip(named, values, strict=True)
     return {name: f"{value:.9g} {unit}" for (name, unit), value in every if value and name not in kept}
@@ -176,8 +176,8 @@ def bounded(joint: Joint) -> bool:
 def link_names(robot: Robot) -> dict[int, str]:
     """One name per body, the base's included, none twice and none that a frame has."""
     names: dict[int, str] = {}
-    for index in (BASE, *range(robot.n)):
-        name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
+    for index in (BASE, *range(robot.n_bodies)):
+        name = "base_link" if index == BASE else robot.bodies[index].link or f"{robot.bodies[index].name}_link"
         others = {frame.name for frame in robot.frames if not _is_origin(frame, index)}
         while name in RESERVED_NAMES or name in names.values() or name in others:
             name += "_body"

@@ -115,7 +115,7 @@ def carrying(model: DynamicModel, frame: str, phi: Array) -> DynamicModel:
     """The model of the robot's own parameters along runs with a load φ (10,): its gears carry the load, too."""
     if not phi.any() or not any(isinstance(term, LoadFriction) for term in model.terms):
         return model
-    size = 10 * model.n
+    size = model.inertial_size
     more = body_chi(model, frame, phi)[:size].reshape(-1, 10)
     nominal = model.nominal[:size].reshape(-1, 10)
 
@@ -232,7 +232,7 @@ def complete_load(
 
 def _arm_length(model: DynamicModel, frame: str) -> float:
     """[m] from joint to joint and to the frame, one metre for a robot whose joints meet in a point."""
-    joints = sum(float(np.linalg.norm(joint.translation)) for joint in model.robot.joints)
+    joints = sum(float(np.linalg.norm(joint.translation)) for joint in model.robot.bodies)
     return joints + float(np.linalg.norm(model.robot.frame(frame).translation)) or 1.0
 
 

@@ -27,7 +27,7 @@ NOT_OF_VELOCITY = (*OF_OTHERS, CoupledSqrtViscous, Ripple)  #: friction that vel
 def friction_entries(model: DynamicModel) -> list[tuple[int, int, int]]:
     """(entry, joint, base parameter) of the model that are friction, or an offset, of one joint alone."""
     base = {int(standard): k for k, standard in enumerate(model.base.independent)}
-    entries, entry, column = [], 0, 10 * model.n
+    entries, entry, column = [], 0, model.inertial_size
     for settings, term in zip(model.terms, model.bound, strict=True):
         alone = term.joint_wise or (term.has_memory and not isinstance(settings, OF_OTHERS))
         for joint, k in term.rows:

@@ -194,5 +194,5 @@ def at_rest(model: DynamicModel, piece: Processed) -> Processed:
     torque = model.dynamics.inverse_dynamics(posture)
     if piece.wrench is None:
         return replace(piece, torque=torque)
-    chi = np.where(np.arange(len(model.standard)) < 10 * model.n, model.nominal, 0.0)
+    chi = np.where(np.arange(len(model.standard)) < model.inertial_size, model.nominal, 0.0)
     return replace(piece, torque=torque, wrench=BaseReaction(model).wrench(posture, chi))

@@ -137,11 +137,11 @@ def possible_sizes(model: DynamicModel) -> Array:
 def _possible_standard(model: DynamicModel) -> Array:
     """(p,) of standard parameters; zero where the description says nothing of its kind."""
     sizes = np.abs(model.nominal)
-    links = sizes[: 10 * model.n].reshape(model.n, 10)  # M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ; a view
+    links = sizes[: model.inertial_size].reshape(-1, 10)  # M, MX, MY, MZ, XX, XY, YY, XZ, YZ, ZZ; a view
     mass, trace = links[:, :1], 0.5 * links[:, [4, 6, 9]].sum(axis=1, keepdims=True)
     links[:, 1:4] = np.maximum(links[:, 1:4], np.sqrt(mass * trace))
     links[:, [5, 7, 8]] = np.maximum(links[:, [5, 7, 8]], 0.5 * trace)
-    terms = range(10 * model.n, len(sizes))
+    terms = range(model.inertial_size, len(sizes))
     symbols = {k: split_name(model.standard[k])[0] for k in terms}
     for k in terms:
         if not sizes[k] > 0.0:

@@ -18,8 +18,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics import coupled_rows
 from exciter.dynamics.model import DynamicModel, MotionRows
-from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
+from exciter.dynamics.reference import ColumnLayout, LagrangeRows
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings
@@ -98,15 +99,8 @@ class DesignColumns:
 
 def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
-    n, chain = model.n, model.dynamics.chain
-    model.dynamics.check(motion)
-    own = np.einsum("Njik,ick->jicN", seed[:, :, : 10 * n].reshape(-1, n, n, 10), chain.parameter_map)
-    q, qd, qdd = motion.samples_last
-    links = forward(chain, q, qd, qdd)
-    seeds = [own[chain.joint[chain.first[i] : chain.first[i + 1]], i] for i in range(n)]
-    bars = [regressor_rows_adjoint(link, g) for link, g in zip(links, seeds, strict=True)]
-    rigid = MotionGradient(*(x.T for x in backward(chain, links, bars, qd)))
-    terms = np.array([seed[:, row, 10 * n + column] for row, column in model.entries])
+    rigid = coupled_rows.regressor_pullback(model.dynamics, motion, seed[:, :, : model.inertial_size])
+    terms = np.array([seed[:, row, model.inertial_size + column] for row, column in model.entries])
     return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
 
@@ -191,7 +185,7 @@ class ObservedEnergyRows:
     def _lossy(self) -> Index:
         """Standard columns that store no energy."""
         flags = [flag for term in self.model.bound for flag in term.conservative]
-        return 10 * self.model.n + np.flatnonzero(~np.array(flags, dtype=bool))
+        return self.model.inertial_size + np.flatnonzero(~np.array(flags, dtype=bool))
 
     @cached_property
     def _lagrange(self) -> LagrangeRows:
@@ -203,7 +197,7 @@ class ObservedEnergyRows:
         if (lossy := self._lossy).size:
             power = np.zeros((len(self.motion), len(self.model.standard)))
             for (row, column), values in zip(self.model.entries, self.model.term_values(self.motion), strict=True):
-                power[:, 10 * self.model.n + column] += self.motion.qd[:, row] * values
+                power[:, self.model.inertial_size + column] += self.motion.qd[:, row] * values
             power = power[:, lossy]  # the work of these since the first sample, per unit of the parameter [J …]
             h[0, lossy] = 0.0
             h[1:, lossy] = np.cumsum(0.5 * np.diff(self.motion.time)[:, None] * (power[1:] + power[:-1]), axis=0)
@@ -233,7 +227,7 @@ class ObservedEnergyRows:
         values, qd_bar = self.model.term_values(self.motion), np.zeros_like(self.motion.qd)
         seeds = np.zeros_like(values)
         for k, (row, column) in enumerate(self.model.entries):
-            bar = power_bar[:, 10 * self.model.n + column]
+            bar = power_bar[:, self.model.inertial_size + column]
             seeds[k] = bar * self.motion.qd[:, row]
             qd_bar[:, row] += bar * values[k]
         nothing = np.zeros_like(qd_bar)

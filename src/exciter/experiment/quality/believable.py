@@ -113,10 +113,9 @@ class Believable:
 
     @cached_property
     def rows(self) -> Array:
-        """(n, N, 10 n): Y B of every joint, without what drives may do."""
+        """(n, N, 10 per body): Y B of every joint, without what drives may do."""
         y = self.bodies.dynamics.regressor(self.motion)
-        n, samples = self.bodies.n, self.samples
-        whitened = (y.reshape(samples, n, n, 1, 10) @ self.spread).reshape(samples, n, 10 * n)
+        whitened = (y.reshape(*y.shape[:2], -1, 1, 10) @ self.spread).reshape(y.shape)
         return np.stack([unexplained(u, whitened[:, j]) for j, u in enumerate(self.bases)])
 
     @cached_property
@@ -170,7 +169,7 @@ class Believable:
         y, least = self.left(order, factor), factor**2 * self.least[order] + ROUNDING_SHARE**2 * self.size
         product = np.stack([w.T @ one / self.samples for w, one in zip(self.rows, y, strict=True)])
         power = np.array([float(one @ one) for one in y]) / self.samples
-        squares, z, weights = power, np.zeros(10 * n), np.ones(n)
+        squares, z, weights = power, np.zeros(self.bodies.inertial_size), np.ones(n)
         for _ in range(REWEIGHTED_BODIES):
             weights = self.worth / (squares + least)
             z = self.known(weights, strict)(weights @ product)

@@ -128,9 +128,9 @@ class ChangeSearch:
         self.turning = [j for j, joint in enumerate(rows.model.robot.joints) if not joint.is_prismatic]
         self.worth = rows.smooth.independent / CUTOFF_OVER_BAND  # what a model misses changes as slowly as the motion
         robot = self.bodies.dynamics.robot
-        tips = sorted(set(range(n)) - set(robot.parents.tolist())) if loaded else ()
+        tips = sorted(set(range(robot.n_bodies)) - set(robot.parents.tolist())) if loaded else ()
         self.spread = body_spread(robot.inertias, tips)
-        beside = None if model is None else model.regressor(self.motion)[:, :, 10 * n :]
+        beside = None if model is None else model.regressor(self.motion)[:, :, model.inertial_size :]
         self.bases = list[Array]()
         for j, (qd, qdd, direction) in enumerate(
             zip(self.motion.qd.T, self.motion.qdd.T, rows.smooth.direction[::step].T, strict=True)
@@ -327,7 +327,7 @@ class ChangeSearch:
     def score(self, a: Arranged, believed: Believed, j: int) -> tuple[float, float]:
         """Gain of cost that a parabola promises for another zero of joint j, and the step there [rad]."""
         here, n = self.at(a), self.n
-        links = self.bodies.dynamics.robot.inertias + (self.spread @ believed.z.reshape(n, 10, 1))[..., 0]
+        links = self.bodies.dynamics.robot.inertias + (self.spread @ believed.z.reshape(-1, 10, 1))[..., 0]
         m, away = here.motion, ZERO_STEP_RAD * np.eye(n)[j]
         ends = [
             self.bodies.dynamics.inverse_dynamics(Motion(m.time, m.q + d, m.qd, m.qdd), links) for d in (away, -away)

@@ -31,7 +31,7 @@ def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Arr
     usual = [np.asarray(np.linalg.qr(np.column_stack(terms))[0]) for terms in columns]
     if model is None:
         return usual
-    more, bases = model.regressor(motion)[:, :, 10 * model.n :], []
+    more, bases = model.regressor(motion)[:, :, model.inertial_size :], []
     for j, basis in enumerate(usual):  # (N, 4 + r)
         u, s, _ = np.linalg.svd(unexplained(basis, unit_columns(more[:, j])), full_matrices=False)
         bases.append(np.column_stack([basis, u[:, s > VISIBLE_TORQUE_SHARE]]))

@@ -139,11 +139,11 @@ class BaseWrench(Formulation):
         return WRENCH_EQUATIONS
 
     def units(self, model: DynamicModel) -> tuple[str, ...]:
-        return inertial.units(model.n) + WRENCH_UNITS
+        return inertial.units(model.robot.n_bodies) + WRENCH_UNITS
 
     def base(self, model: DynamicModel) -> BaseParameters:
         """Numerically, at random states: of what varies first; what is left constant joins the offsets."""
-        names = inertial.names(model.n)
+        names = inertial.names(model.robot.n_bodies)
         reaction = BaseReaction(model).regressor(random_states(model.robot, 20 * model.n + 20))
         varying = (reaction - reaction.mean(axis=0)).reshape(-1, len(names))
         found = numeric_base(varying, names, prismatic=prismatic_links(model.robot))
@@ -162,7 +162,7 @@ class BaseWrench(Formulation):
 
 
 def _wrench_rows(model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
-    reaction, names = BaseReaction(model), (*inertial.names(model.n), *WRENCH_OFFSETS)
+    reaction, names = BaseReaction(model), (*inertial.names(model.robot.n_bodies), *WRENCH_OFFSETS)
     parameters = tuple(names[k] for k in columns)
     for piece in pieces:
         if piece.wrench is None:

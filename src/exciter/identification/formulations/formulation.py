@@ -96,4 +96,4 @@ def losses(model: DynamicModel, motion: Motion, before: TermMemory) -> list[Entr
     """(joint, standard column, values (N,) [torque per unit]) of entries that are not conservative; before: memory."""
     conservative = [kept for term in model.bound for kept in term.conservative]
     entries = zip(model.entries, before.values(motion), strict=True)
-    return [(j, 10 * model.n + column, values) for (j, column), values in entries if not conservative[column]]
+    return [(j, model.inertial_size + column, values) for (j, column), values in entries if not conservative[column]]

@@ -82,8 +82,8 @@ class StandardEquations:
 
     @property
     def links(self) -> int:
-        """10 n: how many of χ belong to links; joint terms follow."""
-        return 10 * self.model.n
+        """How many of χ belong to links; joint terms follow."""
+        return self.model.inertial_size
 
     def split(self, chi: Array) -> tuple[Array, Array]:
         """(n, 10) of links and (t,) of joint terms, of χ."""

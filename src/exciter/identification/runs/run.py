@@ -208,7 +208,7 @@ def without_load(model: DynamicModel, payload: Payload, piece: Processed) -> Pro
 
 def load_torque(model: DynamicModel, payload: Payload, motion: Motion) -> Array:
     """(N, n) torque that the payload alone takes [N·m]."""
-    return model.dynamics.inverse_dynamics(motion, load_chi(model, payload)[: 10 * model.n])
+    return model.dynamics.inverse_dynamics(motion, load_chi(model, payload)[: model.inertial_size])
 
 
 @dataclass(frozen=True, eq=False)

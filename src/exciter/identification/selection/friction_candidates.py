@@ -146,7 +146,7 @@ def friction_candidates(load: LoadFriction | None, *, ripple: bool = True) -> tu
 def gear_load(model: DynamicModel, chi: ArrayLike) -> LoadFriction:
     """Friction that grows with the torque of identified links and springs; χ of ``model``."""
     values = np.asarray(chi, dtype=float)
-    links = tuple(tuple(row) for row in values[: 10 * model.n].reshape(-1, 10).tolist())
+    links = tuple(tuple(row) for row in values[: model.inertial_size].reshape(-1, 10).tolist())
     known = dict(zip(model.standard, values.tolist(), strict=True))
     springs = tuple(
         (term, tuple(known[name] for name in bound.names))
@@ -200,7 +200,7 @@ def _own_ripple(robot: Robot) -> set[str]:
     base = DynamicModel(robot, (Ripple(tuple(turning)),)).base
     members = np.abs(base.grouping) > 0.0
     single = {base.standard[k] for k, row in zip(base.independent, members, strict=True) if row.sum() == 1}
-    found = [base.standard[10 * robot.n + k :: len(turning)] for k in range(len(turning))]  # Rs1 Rs2 … Rc1 Rc2 …
+    found = [base.standard[10 * robot.n_bodies + k :: len(turning)] for k in range(len(turning))]  # Rs1 Rs2 … Rc1 …
     return {name for name, own in zip(turning, found, strict=True) if set(own) <= single}
 
 

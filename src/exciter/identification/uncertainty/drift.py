@@ -100,7 +100,7 @@ def find_drift(problem: Problem, level: float = DRIFT_FALSE_ALARM_LEVEL) -> tupl
 
 def candidates(problem: Problem) -> tuple[DriftCandidate, ...]:
     """Friction of any kind that acts on one joint, and the offset of every joint where equations are torques."""
-    model, found, at = problem.model, list[DriftCandidate](), 10 * problem.model.n
+    model, found, at = problem.model, list[DriftCandidate](), problem.model.inertial_size
     columns = {int(standard): k for k, standard in enumerate(problem.base.independent)}
     for term in model.bound:
         for k, (name, unit) in enumerate(zip(term.names, term.units, strict=True)):
