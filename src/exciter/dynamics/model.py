@@ -24,7 +24,7 @@ from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, 
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base, restricted
-from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
+from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.limits import Limits
@@ -410,6 +410,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
     size = np.linalg.norm(rows, axis=0)
     floor = 1e-6 * size.max(initial=0.0) or 1.0  # a column of rounding noise must not be blown up
     chi = np.random.default_rng(1).standard_normal(len(size)) / np.maximum(size, floor)
+    chi[massless_columns(model.robot)] = 0.0
     exact = rows @ chi
     return bool(np.abs(base.project(rows) @ base.base_values(chi) - exact).max() <= tolerance * np.abs(exact).max())
 
@@ -425,6 +426,7 @@ def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = Fal
 def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
     rows = model.regressor(motion).reshape(-1, len(model.standard))
+    rows[:, massless_columns(model.robot)] = 0.0
     return numeric_base(rows, model.standard, prismatic=prismatic_links(model.robot))
 
 

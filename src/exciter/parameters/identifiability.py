@@ -51,6 +51,8 @@ class Reasons:
         if not is_inertial(name):
             return "the given samples do not excite it: its column is zero"
         i = number - 1
+        if self.robot.joints[i].is_massless:
+            return f"joint {number} moves no body of its own: there is nothing to identify"
         if not self._invisible(i, _unit(symbol)):
             return "the given samples do not excite it, though the robot could"
         if not self.kinetic and self.weightless:

@@ -59,8 +59,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     order = _checked_order(links, joints, str(path))
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
-    if all(facts is None for *_, facts in carried.values()):
-        raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
@@ -73,6 +71,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
         couplings=tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in following if mimic is not None),
+        grounded=(order[0],),
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
