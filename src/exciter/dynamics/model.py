@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics.contacts import Stance, standing_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
@@ -49,7 +50,9 @@ TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order.
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts with the
+    ground, of unknown forces, in which the robot is looked at: base parameters are what shows then; none: whatever is
+    measured (``contacts.py``).
 
     >>> model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))
     >>> pose = ex.Motion.at([0.1, 0.2, 0.3])
@@ -61,6 +64,7 @@ class DynamicModel:
     robot: Robot
     terms: tuple[JointTerm, ...] = ()
     engine: NumpyEngine = field(default_factory=default_engine)
+    stances: tuple[Stance, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.robot, Robot):
@@ -249,7 +253,10 @@ class DynamicModel:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
+        """The base parameters of this model: in closed form, or from random samples where a term has no rule, or where
+        forces of the ground are not known."""
+        if self.stances and all(self.stances):
+            return standing_base(self, self.stances)
         if not all(isinstance(term, TERMS_WITH_RULE) for term in self.terms):
             return numeric_model_base(self)
         closed = symbolic_base(self.dynamics.robot, self.standard[self.inertial_size :])
