@@ -299,7 +299,7 @@ class GroupFactors:
     def add(self, first: int, fold: Index, rows: Rows) -> None:
         """More rows, of the groups ``first`` + ``fold`` (N,)."""
         rows[:0].equations()  # refuses what must not be used; all of them would be a copy
-        share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
+        share, present = rows.independent / max(len(rows), 1), rows.counted / max(len(rows), 1)
         for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
             if start < end:
                 group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]

@@ -23,6 +23,7 @@ from exciter.typing import Array
 
 HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
 PROJECTED_NOISE_ROUNDS = 3  #: of noise and of equations that are projected by it
+FEWEST_PROJECTED_ROWS = 20  #: equations from which the noise of one joint's is told
 LEAST_PROJECTED_NOISE_FRACTION = 1e-3  #: of the noisiest equation: an equation that is trusted more decides alone
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
@@ -156,9 +157,11 @@ class Problem:
         noise = np.ones(self.model.n)
         for _ in range(PROJECTED_NOISE_ROUNDS):
             known = replace(asked, noise=tuple(noise.tolist()))
-            trial = replace(self.bounded, formulation=known, folds=1, balanced=False)
-            noise = trial.measured.reweighted()[1]
-            noise = np.maximum(noise, LEAST_PROJECTED_NOISE_FRACTION * noise.max())
+            measured = replace(self.bounded, formulation=known, folds=1, balanced=False).measured
+            found, rows = measured.reweighted()[1], measured.rows.sum(axis=0)
+            told = rows >= FEWEST_PROJECTED_ROWS  # what forces of the ground can take wholly says nothing of its noise
+            found = np.where(told, found, noise * np.median(found[told] / noise[told]))
+            noise = np.maximum(found, LEAST_PROJECTED_NOISE_FRACTION * found.max())
         return replace(asked, noise=tuple(noise.tolist()))
 
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
