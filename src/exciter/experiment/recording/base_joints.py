@@ -188,7 +188,8 @@ def _on_the_ground(found: Recording, given: Recording, robot: Robot) -> Recordin
     """With the torque of contacts that were measured, or flags of those that were not."""
     contacts = given.about.contacts
     if contacts is None:
-        return replace(found, contact=None, contact_force=None)
+        told = note("contacts", "no contacts are given: the robot is taken to fly, nothing touches it")
+        return replace(found, contact=None, contact_force=None, notes=(*found.notes, told))
     try:
         checked_stance(robot, contacts.all)
     except RobotError as error:

@@ -192,6 +192,11 @@ class Problem:
             for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):
                 if squares == 0.0 and rows and joint in self.driven:  # no rows: it rests throughout, as it may where another run moves it
                     raise zero_torque(joint, run.name)
+        if not found.signal.any():
+            raise RecordingError(
+                "all equations have zero on their right side: nothing acts on the robot whose size is known, so that "
+                "parameters are known up to a factor only; give joint torques, or forces of contacts"
+            )
         return found
 
     @cached_property
