@@ -147,13 +147,20 @@ class Compressed:
     def noise_of(self, values: Array, weights: ArrayLike) -> Array:
         """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e²
         of a joint has as many degrees of freedom as rows less what the fit took."""
-        return self.residual_noise(values, self.taken_by(weights))
+        return self.residual_noise(values, self.taken_by(weights), np.asarray(weights, dtype=float))
 
-    def residual_noise(self, values: Array, took: Array) -> Array:
-        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
+    def residual_noise(self, values: Array, took: Array, weights: Array) -> Array:
+        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding. Rows
+        that the fit took wholly, as forces of the ground may leave them, tell nothing of their noise: it is what
+        ``weights`` (J,) say beside that of others, else the next fit would trust them without end."""
         sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
         least = np.where(self.rows.any(axis=0), np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300), 1.0)  # of no rows: any
-        return np.asarray(np.maximum(sigma, least))
+        sigma, rows = np.maximum(sigma, least), self.rows.sum(axis=0)
+        told = rows - took >= 1.0
+        if told.any() and not told[rows > 0].all():
+            weights = np.broadcast_to(weights, sigma.shape)
+            sigma = np.where(told | (rows == 0), sigma, weights * np.median(sigma[told] / weights[told]))
+        return np.asarray(sigma)
 
     def settled(self, solve: Callable[[Array], Array], noise: Array) -> tuple[Array, Array, bool]:
         """Values (p,) of ``solve`` with weights 1/noise and noise (J,) of their residuals: ``until_noise_settles``."""

@@ -23,7 +23,6 @@ from exciter.typing import Array
 
 HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
 PROJECTED_NOISE_ROUNDS = 3  #: of noise and of equations that are projected by it
-FEWEST_PROJECTED_ROWS = 20  #: equations from which the noise of one joint's is told
 LEAST_PROJECTED_NOISE_FRACTION = 1e-3  #: of the noisiest equation: an equation that is trusted more decides alone
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
@@ -147,6 +146,13 @@ class Problem:
                 rows = replace(rows, sides=sides)
             yield index, rows
 
+    @property
+    def _alike_equations(self) -> list[list[int]]:
+        """Numbers of equations whose errors are taken to be of one size: those of the base's place, those of its
+        attitude, that of every other joint."""
+        free = list(self.model.robot.free_base)
+        return [*([free[:3], free[3:]] if free else []), *([j] for j in range(self.model.n) if j not in free)]
+
     @cached_property
     def projecting(self) -> Formulation:
         """The formulation, with the noise by which unknown forces of the ground are taken off: that of the equations
@@ -158,9 +164,11 @@ class Problem:
         for _ in range(PROJECTED_NOISE_ROUNDS):
             known = replace(asked, noise=tuple(noise.tolist()))
             measured = replace(self.bounded, formulation=known, folds=1, balanced=False).measured
-            found, rows = measured.reweighted()[1], measured.rows.sum(axis=0)
-            told = rows >= FEWEST_PROJECTED_ROWS  # what forces of the ground can take wholly says nothing of its noise
-            found = np.where(told, found, noise * np.median(found[told] / noise[told]))
+            values, left = measured.information(noise).solve(self.names)[0], measured.squares
+            redundancy = np.maximum(measured.rows.sum(axis=0) - measured.taken_by(noise), 0.0)
+            squares, found = left(values).sum(axis=0), noise.copy()
+            for group in self._alike_equations:  # of which forces of the ground may take some wholly
+                found[group] = np.sqrt(squares[group].sum() / max(redundancy[group].sum(), 1.0))
             noise = np.maximum(found, LEAST_PROJECTED_NOISE_FRACTION * found.max())
         return replace(asked, noise=tuple(noise.tolist()))
 
