@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
@@ -66,6 +66,7 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
         for symbol, key in FRICTION_KEY_BY_SYMBOL.items()
     }
     inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
+    inertias[[j for j, joint in enumerate(model.robot.joints) if joint.is_massless]] = 0.0  # nor have they a body now
     return replace(model.robot.with_inertias(inertias), friction=friction)
 
 
@@ -173,11 +174,41 @@ def bounded(joint: Joint) -> bool:
     return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
 
 
-def link_names(robot: Robot) -> dict[int, str]:
-    """One name per body, the base's included, none twice and none that a frame has."""
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """The base link of a robot whose base is free: its name, and its inertia φ (10,) in its own frame."""
+
+    link: str
+    inertia: Array
+
+
+def without_free_base(robot: Robot) -> tuple[Robot, FreeBody | None]:
+    """The robot as files have it: a base link that nothing holds, instead of six joints. None where it is fixed."""
+    if not (free := robot.free_base):
+        return robot, None
+    last = robot.joints[free[-1]]
+    moving = [j for j in range(robot.n) if j not in free]
+    if not moving:
+        raise ParameterError(f"robot '{robot.name}' is a single body; only the URDF it was read from can be written")
+    number = {old: new for new, old in enumerate(moving)} | {free[-1]: BASE}
+    joints = tuple(replace(robot.joints[j], parent=number[robot.joints[j].parent]) for j in moving)
+    kept: dict[str, Any] = {
+        kind: tuple(replace(one, joint=number[one.joint]) for one in getattr(robot, kind) if one.joint in number)
+        for kind in ("frames", "shapes", "capsules")
+    }
+    friction = {key: values[moving] for key, values in robot.friction.items()}
+    names = {capsule.name for capsule in kept["capsules"]}
+    pairs = tuple(pair for pair in robot.collision_pairs if names.issuperset(pair))
+    found = replace(robot, joints=joints, friction=friction, collision_pairs=pairs, **kept)
+    return found, FreeBody(last.link or f"{robot.name}_base", last.inertia)
+
+
+def link_names(robot: Robot, base: FreeBody | None = None) -> dict[int, str]:
+    """One name per body, the base's included, none twice and none that a frame has. base: where it is free."""
     names: dict[int, str] = {}
+    first = "base_link" if base is None else base.link
     for index in (BASE, *range(robot.n)):
-        name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
+        name = first if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
         others = {frame.name for frame in robot.frames if not _is_origin(frame, index)}
         while name in RESERVED_NAMES or name in names.values() or name in others:
             name += "_body"

@@ -55,6 +55,15 @@ class StandingNoise(Settings):
     spin: float = 5e-3
 
 
+def started(motion: Motion, place: ArrayLike, seconds: float = 1.0) -> Motion:
+    """A motion about ``place`` (k,) that begins there at rest, and is as it was, about it, after ``seconds``."""
+    x = np.clip((motion.time - motion.time[0]) / seconds, 0.0, 1.0)[:, None]
+    s, sd = x**3 * (10.0 - 15.0 * x + 6.0 * x**2), 30.0 * x**2 * (1.0 - x) ** 2 / seconds
+    sdd = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / seconds**2
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    return Motion(motion.time, s * q + np.asarray(place), sd * q + s * qd, sdd * q + 2.0 * sd * qd + s * qdd)
+
+
 def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLike) -> Motion:
     """The whole robot (N, n), while its six base joints do ``base`` (N, 6) and the frames of the stance stay where they
     are in ``posture`` (n,). Every leg needs as many joints as its contact holds."""
