@@ -70,5 +70,5 @@ def test_what_standing_hides_is_one_mass_at_every_pointed_foot(quadruped: Robot)
 
 
 def test_contacts_at_no_frame_are_refused(quadruped: Robot) -> None:
-    with pytest.raises(RobotError, match="a contact is at no frame: .*'LF_fot'.*LF_foot"):
+    with pytest.raises(RobotError, match=r"a contact is at no frame: .*'LF_fot'.*LF_foot"):
         _ = ex.DynamicModel(quadruped, stances=((Contact("LF_fot"),),)).base

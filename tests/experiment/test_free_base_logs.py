@@ -92,7 +92,8 @@ def test_a_foreign_log_in_its_own_units_axes_and_order(log: Recording, tmp_path:
     inner = slice(3, -3)  # ends of a derivative
     np.testing.assert_allclose(arranged.base_acceleration[inner, :3], motion.qdd[inner, :3], atol=0.05)
     np.testing.assert_allclose(arranged.base_acceleration[inner, 3:], motion.qdd[inner, 3:6], atol=0.05)
-    assert arranged.contact is not None and arranged.about.contacts is not None
+    assert arranged.contact is not None
+    assert arranged.about.contacts is not None
     np.testing.assert_array_equal(arranged.contact, np.column_stack([motion.time >= 1.0, np.ones(len(motion))]))
     assert not arranged.torque[:, :6].any()
     with_speeds = replace(read, qd=motion.qd[:, 6:]).arranged(robot)

@@ -69,7 +69,8 @@ def test_the_base_alone_tells_all_that_is_inertial_and_no_friction(flight: Exper
     torque[:, 6:] = 99.0  # nobody looks
     problem = Problem(flight.model, (exact_run(flight, torque, touching=False),), BaseLink())
     found = ex.WeightedLeastSquares().estimate(problem)
-    assert len(problem.names) == 94 and problem.joints == quadruped().joint_names[:6]
+    assert len(problem.names) == 94
+    assert problem.joints == quadruped().joint_names[:6]
     true = dict(zip(flight.model.standard, flight.chi, strict=True))
     exact = problem.base.base_values([true[name] for name in problem.base.standard])
     np.testing.assert_allclose(found.values, exact, atol=1e-8)
@@ -77,7 +78,8 @@ def test_the_base_alone_tells_all_that_is_inertial_and_no_friction(flight: Exper
     assert silent.about.unusable == quadruped().joint_names[6:]
     np.testing.assert_allclose(silent.torque[:, :6], torque[:, :6], atol=1e-9)
     full = ex.PhysicallyConsistent().estimate(problem)
-    assert full.standard is not None and not full.standard[:50].any()
+    assert full.standard is not None
+    assert not full.standard[:50].any()
 
 
 def test_nothing_of_known_size_is_one_line(flight: Experiment, stand: Experiment) -> None:
@@ -96,14 +98,16 @@ def test_unknown_forces_are_taken_off_exactly(stand: Experiment) -> None:
     inner = np.linalg.svd(jacobian[:, :, :6].swapaxes(1, 2))[2][:, 6:]  # forces that no base feels
     forces = np.einsum("Nkm,Nk->Nm", inner, 5.0 * rng.standard_normal((len(squeezed), inner.shape[1])))
     squeezed -= np.einsum("Nmj,Nm->Nj", jacobian, forces)
-    assert np.abs(squeezed[:, :6]).max() < 1e-9 and np.abs(squeezed - stand.stood.torque).max() > 1.0
+    assert np.abs(squeezed[:, :6]).max() < 1e-9
+    assert np.abs(squeezed - stand.stood.torque).max() > 1.0
     for torque in (stand.stood.torque, squeezed):
         problem = Problem(model, (exact_run(stand, torque, touching=True),))
         found = ex.WeightedLeastSquares().estimate(problem)
         assert len(problem.names) == 94 + 12 - 4
         np.testing.assert_allclose(found.values, problem.base.base_values(stand.chi), atol=1e-5)
     (note,) = standing_notes(problem.model)
-    assert "102 of 106 base parameters are left" in note.text and "MX9" in note.text
+    assert "102 of 106 base parameters are left" in note.text
+    assert "MX9" in note.text
 
 
 def test_joints_at_rest_lose_their_torque_and_nothing_else(stand: Experiment) -> None:
@@ -165,7 +169,8 @@ def test_a_virtual_quadruped_from_end_to_end(tmp_path: Path) -> None:
     assert found.physically_consistent
     assert found.validation[0].total_percent < 5.0
     notes = " ".join(note.text for note in found.logs.notes)
-    assert "forces of the ground on LF_foot" in notes and "limbs that the description makes alike" in notes
+    assert "forces of the ground on LF_foot" in notes
+    assert "limbs that the description makes alike" in notes
     (spread,) = limb_spreads(found.identification.problem.model, found.identification.estimate.standard)
     assert spread.spread.max() < 0.05
     folder = found.save(tmp_path / "found")
@@ -184,7 +189,8 @@ def _exports(found: ex.Identified, folder: Path) -> None:
     np.testing.assert_allclose(read.inertias[1].toDynamicParameters(), base, rtol=1e-6, atol=1e-9)
     found.export(folder / "identified.xml", format="mjcf")
     text = (folder / "identified.xml").read_text(encoding="utf-8")
-    assert text.count("<freejoint") == 1 and text.count("<motor") == 12
+    assert text.count("<freejoint") == 1
+    assert text.count("<motor") == 12
     model = mujoco.MjModel.from_xml_path(str(folder / "identified.xml"))
     assert (model.nq, model.nv) == (19, 18)
     again = ex.load(folder / "identified.xml")
@@ -210,5 +216,6 @@ def test_a_free_base_without_base_motion_exits_with_one_line(
     with pytest.raises(SystemExit) as caught:
         main(["identify", str(QUADRUPED), str(tmp_path / "log.csv"), "--base", "free", "-o", str(tmp_path / "out")])
     said = capsys.readouterr().err.strip().splitlines()
-    assert caught.value.code == 2 and "the robot's base is free, but the log does not say" in said[-1]
+    assert caught.value.code == 2
+    assert "the robot's base is free, but the log does not say" in said[-1]
     assert not (tmp_path / "out").exists()

@@ -60,7 +60,8 @@ def test_base_link_is_carried_by_six_joints_without_drives(quadruped: Robot) -> 
     fixed, whole = load(QUADRUPED), pin.buildModelFromUrdf(str(QUADRUPED), pin.JointModelFreeFlyer())
     assert (fixed.n, fixed.free_base, fixed.base_link) == (12, (), -1)
     np.testing.assert_allclose(quadruped.joints[5].inertia, whole.inertias[1].toDynamicParameters(), atol=1e-12)
-    assert quadruped.frame("trunk").joint == 5 and quadruped.frame("imu_link").joint == 5
+    assert quadruped.frame("trunk").joint == 5
+    assert quadruped.frame("imu_link").joint == 5
     assert [joint.is_massless for joint in quadruped.joints[:6]] == [True] * 5 + [False]
     model = ex.DynamicModel(quadruped, (ex.Viscous(), ex.Offset()))
     assert [name for name in model.standard if name.startswith("Fv")] == [f"Fv{j}" for j in range(7, 19)]
@@ -120,14 +121,16 @@ def test_base_parameters_are_the_rank_and_the_row_space_of_free_flyer_regressors
 
 def test_free_joint_of_mjcf_is_found_held_or_refused(flying_arm: Path, tmp_path: Path) -> None:
     robot = load(flying_arm)
-    assert robot.free_base and robot.ground == 0.0 and load(flying_arm, base="free").joint_names == robot.joint_names
+    assert robot.free_base
+    assert robot.ground == 0.0
+    assert load(flying_arm, base="free").joint_names == robot.joint_names
     held = load(flying_arm, base="fixed")
     assert held.joint_names == ("shoulder", "wrist")
     np.testing.assert_allclose(Dynamics(held).placement("frame", np.zeros((1, 2)))[1], [[1.0, 2.0, 3.0]])
     np.testing.assert_allclose(Dynamics(robot).placement("frame", np.zeros((1, 8)))[1], [[0.0, 0.0, 0.0]])
     ball = FLYING_ARM.replace("</worldbody>", '<body name="ball"><freejoint/><geom size="0.1"/></body></worldbody>')
     (tmp_path / "two.xml").write_text(ball, encoding="utf-8")
-    with pytest.raises(RobotError, match="2 free joints in the world .*'frame', 'ball'"):
+    with pytest.raises(RobotError, match=r"2 free joints in the world .*'frame', 'ball'"):
         load(tmp_path / "two.xml")
     with pytest.raises(RobotError, match="the base of robot 'panda' is fixed, not free"):
         load("panda", base="free")

@@ -4,8 +4,8 @@ W χ = Sᵀτ + Σ Jᵀf. A foot that touches in a point takes a force (three ro
 moment (six). A round foot touches below its centre, on the ground: its point of contact rolls along, so the rows of J
 are those of the point that touches now, and J q̇ = 0 says that it rolls without slipping.
 
-Forces that are not known are taken off by projection. Whatever they are, they lie in the range of Jᵀ: with σ_j the error
-of the equation of joint j and S = diag(σ),
+Unknown forces are taken off by projection. Whatever they are, they lie in the range of Jᵀ: with σ_j the error of the
+equation of joint j and S = diag(σ),
 
     Π = 1 − Jᵀ (J S⁻² Jᵀ)⁺ J S⁻²,        Π W χ = Π Sᵀτ
 

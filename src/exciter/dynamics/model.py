@@ -50,8 +50,8 @@ TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts with the
-    ground, of unknown forces, in which the robot is looked at: base parameters are what shows then; none: whatever is
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts with
+    the ground, of unknown forces, in which the robot is looked at: base parameters are what shows then; none: whatever is
     measured (``contacts.py``).
 
     >>> model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))

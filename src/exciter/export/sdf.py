@@ -1,8 +1,8 @@
 """A robot as SDFormat 1.9, what Gazebo and Drake load: links, joints, inertias, limits, damping, friction, visuals.
 
 Every link is placed relative to the link that carries it, the joint in the link it moves; the base is fixed to the
-world unless it is free. Links, joints and frames of a model share one set of names: joints keep theirs, then links, then frames. Gravity
-belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for."""
+world unless it is free. Links, joints and frames of a model share one set of names: joints keep theirs, then links,
+then frames. Gravity belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ class LimbSpread:
     def note(self) -> Note:
         names = ", ".join(limb[0] for limb in self.limbs)
         each = ", ".join(f"{100.0 * one:.3g} %" for one in self.spread)
-        text = f"limbs that the description makes alike ({names} and below): their masses differ by {each}, link by link"
+        text = (
+            f"limbs that the description makes alike ({names} and below): their masses differ by {each}, link by link"
+        )
         return note("identical limbs", text, spread=self.spread.tolist())
 
 
@@ -73,7 +75,9 @@ def limb_spreads(model: DynamicModel, chi: ArrayLike) -> Iterator[LimbSpread]:
     """Of a full set of standard parameters."""
     masses, names = np.asarray(chi, dtype=float)[: model.inertial_size : 10], model.robot.joint_names
     for group in identical_limbs(model.robot):
-        yield LimbSpread(tuple(tuple(names[j] for j in limb) for limb in group), np.array([masses[[*x]] for x in group]))
+        yield LimbSpread(
+            tuple(tuple(names[j] for j in limb) for limb in group), np.array([masses[[*x]] for x in group])
+        )
 
 
 def standing_notes(model: DynamicModel) -> Iterator[Note]:
@@ -82,7 +86,8 @@ def standing_notes(model: DynamicModel) -> Iterator[Note]:
         return
     feet = dict.fromkeys(contact.frame for stance in model.stances for contact in stance)
     whole = replace(model, stances=()).base
-    text = f"forces of the ground on {', '.join(feet)} are not known and taken off: {len(model.base)} of {len(whole)} base "
+    counts = f"{len(model.base)} of {len(whole)} base "
+    text = f"forces of the ground on {', '.join(feet)} are not known and taken off: {counts}"
     lost = [name for name in whole.names if name not in model.base.names]
     if lost:
         more = f" and {len(lost) - MOST_NAMED} more" if len(lost) > MOST_NAMED else ""

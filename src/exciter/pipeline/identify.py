@@ -44,10 +44,10 @@ from exciter.identification.identify_config import (
     with_uncertainty,
     word_of,
 )
-from exciter.identification.limbs import limb_spreads, standing_notes
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
+from exciter.identification.limbs import limb_spreads, standing_notes
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints

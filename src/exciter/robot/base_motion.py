@@ -71,8 +71,8 @@ def rotation_of_angles(angles: Array) -> Array:
 
 
 def angles_of_rotation(rotation: Array, before: Array | None = None) -> Array:
-    """(N, 3) yaw, pitch, roll [rad] of (N, 3, 3), continued over whole turns from sample to sample, from ``before`` (3,)
-    where it is given; the pitch is within ±90°."""
+    """(N, 3) yaw, pitch, roll [rad] of (N, 3, 3), continued over whole turns from sample to sample, from ``before``
+    (3,) where it is given; the pitch is within ±90°."""
     r = rotation
     pitch = np.arctan2(-r[:, 2, 0], np.hypot(r[:, 0, 0], r[:, 1, 0]))
     found = np.stack([np.arctan2(r[:, 1, 0], r[:, 0, 0]), pitch, np.arctan2(r[:, 2, 1], r[:, 2, 2])], axis=1)

@@ -32,6 +32,7 @@ HANGING: tuple[tuple[JointKind, tuple[int, int, int]], ...] = (
     ("continuous", (1, 0, 0)),
 )
 
+
 def based(plain: PlainDescription, wanted: str | None, source: str) -> PlainDescription:
     """The description with its base as wanted: free, fixed, or as the file has it; free, too, where nothing else could
     move."""
@@ -59,7 +60,9 @@ def _floating(plain: PlainDescription, source: str) -> str:
         raise RobotError(f"{source} has no body that could move freely; give it a joint, or a body")
     listed, kind = ", ".join(f"'{name}'" for name in candidates), "free joints" if plain.floating else "bodies"
     advice = "keep one of them" if plain.floating else "give the one that moves freely a <freejoint/>"
-    raise RobotError(f"{source} has {len(candidates)} {kind} in the world ({listed}), a robot has one free base; {advice}")
+    raise RobotError(
+        f"{source} has {len(candidates)} {kind} in the world ({listed}), a robot has one free base; {advice}"
+    )
 
 
 def with_free_base(plain: PlainDescription, link: str, source: str) -> PlainDescription:

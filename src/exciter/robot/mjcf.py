@@ -172,7 +172,9 @@ def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...
     joints = list(body.joints)
     if free := [joint for joint in joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]:
         if len(joints) > 1 or parent != WORLD_BODY:
-            problem = f"{owner} has a free joint, which only a body of the world has, and beside which no other joint is"
+            problem = (
+                f"{owner} has a free joint, which only a body of the world has, and beside which no other joint is"
+            )
             raise RobotError(f"{problem}; remove it")
         found.floating[name], joints, above = free[0], [], (*above, name)
     if body.mocap and (joints or body.find_all("joint")):

@@ -90,7 +90,9 @@ def _driven(recording: Recording, robot: Robot, driven: Sequence[str]) -> Record
     """The joints that are no base, in the robot's order; without a torque nothing but the base has equations."""
     if not recording.named and recording.n == len(driven):
         unusable = tuple(driven[j] for j in recording.silent)
-        recording = replace(recording, joints=tuple(driven), named=True, about=replace(recording.about, unusable=unusable))
+        recording = replace(
+            recording, joints=tuple(driven), named=True, about=replace(recording.about, unusable=unusable)
+        )
     if missing := [name for name in driven if name not in recording.joints]:
         had = ", ".join(recording.joints)
         why = f"the log has no joint '{missing[0]}' of the robot; it has {had}; rename them under joints: in a "

@@ -3,7 +3,8 @@
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
 of a force plate, then ``<joint>.temperature``; of a free base ``base.px`` … ``base.wz``, ``imu.gx`` … ``imu.az``,
 ``<frame>.contact``, ``<frame>.fx`` …; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
-q, qd, torque, current, wrench, temperature, base_position …, joints, about (JSON). 17 digits, or the very bits; all files or none."""
+q, qd, torque, current, wrench, temperature, base_position …, joints, about (JSON). 17 digits, or the very
+bits; all files or none."""
 
 from __future__ import annotations
 

@@ -65,9 +65,7 @@ class Plant:
         return full
 
 
-def build(
-    truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[Contact, Frame]] = ()
-) -> Plant:
+def build(truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[Contact, Frame]] = ()) -> Plant:
     """The robot of a truth; payloads are already part of it. ground: feet, and the frames they are at."""
     mujoco = engine()
     robot, spec = truth.robot, mujoco.MjSpec()

@@ -2,7 +2,7 @@
 
 The base is asked for a smooth motion while the feet stay where they are; the legs follow (``standing_motion``). Joints
 are held by τ = τ_ff + K_p (q_d − q) + K_d (q̇_d − q̇), the feed-forward from the description's inverse dynamics with the
-least forces of the ground that do it. What comes of it is MuJoCo's: feet are round, roll, give a little and may slip."""
+least forces of the ground that do it. What comes of it is MuJoCo's: feet roll, give a little and may slip."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def least_forces(dynamics: Dynamics, stance: Stance, motion: Motion, torque: Arr
 
 @dataclass(frozen=True, eq=False)
 class Stood:
-    """What happened, exactly: motion and torque (N, n) of all joints, forces (N, 3 k) of the ground on the feet, in axes
-    of the world."""
+    """What happened, exactly: motion and torque (N, n) of all joints, forces (N, 3 k) of the ground on the feet, in
+    axes of the world."""
 
     robot: Robot
     contacts: Contacts

@@ -105,7 +105,9 @@ class Prior(Estimator):
         else:
             chi, notes = finish(found.chi, objective)
             found, pulled = replace(found, chi=chi), pulled + CONSISTENT_ASSUMPTIONS
-        found.chi[massless_columns(problem.model.robot)] = 0.0  # joints without a body were given some, to be nowhere flat
+        found.chi[massless_columns(problem.model.robot)] = (
+            0.0  # joints without a body were given some, to be nowhere flat
+        )
         before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
         alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
         squares = weight and self.metric.quadratic and alike  # the prior is rows for base parameters

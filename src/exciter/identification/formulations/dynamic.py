@@ -45,8 +45,8 @@ class InverseDynamic(Formulation):
     dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
     equation. Friction at rest is whatever holds the joint, which no model of sliding tells; pre-sliding friction does.
 
-    noise: σ of the equations, or their ratios, one for all joints, by name or in order, by which forces of contacts that
-    were not measured are taken off; None: from the residuals, again and again until they agree.
+    noise: σ of the equations, or their ratios, one for all joints, by name or in order, by which forces of contacts
+    that were not measured are taken off; None: from the residuals, again and again until they agree.
 
     >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 1.0

@@ -198,7 +198,9 @@ class Problem:
         for index, run in enumerate(self.runs):
             mine = found.where(found.run == index)
             for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):
-                if squares == 0.0 and rows and joint in self.driven:  # no rows: it rests throughout, as it may where another run moves it
+                if (
+                    squares == 0.0 and rows and joint in self.driven
+                ):  # no rows: it rests throughout, as it may where another run moves it
                     raise zero_torque(joint, run.name)
         if not found.signal.any():
             raise RecordingError(
