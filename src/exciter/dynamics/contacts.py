@@ -17,7 +17,7 @@ friction holds, is such a force, too: a unit vector beside Jᵀ."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,7 +25,8 @@ import numpy as np
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import RobotError, unknown_name
 from exciter.parameters.base import BaseParameters, numeric_base
-from exciter.parameters.base_symbolic import massless_columns, prismatic_links
+from exciter.parameters.base_symbolic import prismatic_links
+from exciter.robot.coupling import coupled_motion
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import BASE, Robot
@@ -40,6 +41,7 @@ CONTACT_KINDS: tuple[ContactKind, ...] = ("point", "flat")
 DEPENDENT_FORCE_FRACTION = 1e-9  #: of the largest singular value: forces below it are combinations of others
 #: of the strongest direction: a round foot that rolls shows its own mass so little that errors of the motion show more
 BARELY_VISIBLE_FRACTION = 1e-3
+STATES_AT_ONCE = 256
 STATES_PER_JOINT = 20  #: random states of a stance, by which base parameters are decided
 
 
@@ -121,7 +123,7 @@ def standing_states(dynamics: Dynamics, stance: Stance, samples: int, seed: int 
     if not stance:
         return free
     jacobian = contact_jacobian(dynamics, stance, free.q)
-    inverse = np.linalg.pinv(jacobian, rcond=DEPENDENT_FORCE_FRACTION)
+    inverse: Array = np.asarray(np.linalg.pinv(jacobian, rcond=DEPENDENT_FORCE_FRACTION), dtype=float)
     qd = free.qd - _times(inverse, _times(jacobian, free.qd))
     bias = contact_bias(robot, stance, free.q, qd)
     qdd = free.qdd - _times(inverse, _times(jacobian, free.qdd) + bias)
@@ -136,11 +138,11 @@ def contact_bias(robot: Robot, stance: Stance, q: Array, qd: Array) -> Array:
     """J̇ q̇ (N, m): accelerations at contacts while the joints' own are zero."""
     import pinocchio as pin
 
-    model = to_pinocchio(robot)
-    data, zero, found = model.createData(), np.zeros(robot.n), np.zeros((len(q), sum(c.size for c in stance)))
+    model, tree = to_pinocchio(robot.tree), coupled_motion(robot, Motion.at(q, qd, np.zeros_like(q)))
+    data, found = model.createData(), np.zeros((len(q), sum(c.size for c in stance)))
     numbers = [model.getFrameId(contact.frame) for contact in stance]
     for k in range(len(q)):
-        pin.forwardKinematics(model, data, q[k], qd[k], zero)
+        pin.forwardKinematics(model, data, tree.q[k], tree.qd[k], tree.qdd[k])
         parts = list[Array]()
         for contact, number in zip(stance, numbers, strict=True):
             pin.updateFramePlacement(model, data, number)
@@ -156,22 +158,23 @@ def standing_base(model: DynamicModel, stances: Sequence[Stance]) -> BaseParamet
     projected equations at random states, without what is barely visible there. Nothing is lost where one of them is in
     the air."""
     dynamics, n = model.dynamics, model.n
-    samples = STATES_PER_JOINT * n + 2 * len(model.standard)
-    rows = list[Array]()
+    whole = replace(model, stances=()).base  # of which columns that are combinations of others stay such
+    names, layout = tuple(model.standard[k] for k in whole.independent), model.layout(whole.independent)
+    samples = STATES_PER_JOINT * n + 2 * len(names)
+    r = np.zeros((0, len(names)))
     for k, stance in enumerate(stances):
         states = standing_states(dynamics, checked_stance(model.robot, stance), samples, seed=k)
-        sides = model.regressor(states)
-        forces = unknown_forces(dynamics, stance, states.q, np.zeros((samples, n), dtype=bool))
-        rows.append(taken_off(sides, forces, np.ones(n))[0].reshape(-1, len(model.standard)))
-    stacked = np.vstack(rows)
-    stacked[:, massless_columns(model.robot)] = 0.0
+        for part, sides in model.regressor_chunks(states, size=STATES_AT_ONCE, layout=layout):
+            forces = unknown_forces(dynamics, stance, states.q[part], np.zeros((len(sides), n), dtype=bool))
+            left = taken_off(sides, forces, np.ones(n))[0].reshape(-1, len(names))
+            r = np.asarray(np.linalg.qr(np.vstack([r, left]), mode="r"))
     sliding = prismatic_links(model.robot)
-    found = numeric_base(stacked, model.standard, prismatic=sliding, tolerance=BARELY_VISIBLE_FRACTION)
+    found = numeric_base(r, names, prismatic=sliding, tolerance=BARELY_VISIBLE_FRACTION)
     said = " or ".join(", ".join(contact.frame for contact in stance) or "nothing" for stance in stances)
     return BaseParameters(
-        standard=found.standard,
-        independent=found.independent,
-        grouping=found.grouping,
+        standard=whole.standard,
+        independent=whole.independent[found.independent],
+        grouping=found.grouping @ whole.grouping,
         decision=found.decision,
-        method=f"{found.method}, standing on {said} with forces unknown",
+        method=f"numeric, standing on {said} with forces unknown",
     )

@@ -2,7 +2,8 @@
 
 Every link is placed relative to the link that carries it, the joint in the link it moves; the base is fixed to the
 world unless it is free. Links, joints and frames of a model share one set of names: joints keep theirs, then links,
-then frames. Gravity belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for."""
+then frames. Gravity belongs to the world, so it stands in the comment at the top, with everything else that a model has
+no place for."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
 from exciter.export.robot_xml import (
     FreeBody,
     bounded,
@@ -32,6 +34,8 @@ def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = N
     """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top. folder: where the
     file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot, base = without_free_base(identified_robot(model, chi, "SDF"))
+    if robot.coupling is not None:
+        raise ParameterError(f"SDF {SDF_VERSION} has no place for joints that follow others; export URDF or MJCF")
     joints, links, frames = _names(robot, base)
     named = [(name, frame) for name, frame in zip(frames, robot.frames, strict=True) if name]
     return document(

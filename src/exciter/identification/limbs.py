@@ -45,7 +45,7 @@ class LimbSpread:
 
 def identical_limbs(robot: Robot) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Groups of limbs that are alike, each the joints of a limb from the base link outwards."""
-    limbs = [_limb(robot, j) for j, joint in enumerate(robot.joints) if joint.parent == robot.base_link]
+    limbs = [_limb(robot, j) for j, joint in enumerate(robot.bodies) if joint.parent == robot.base_link]
     groups: list[list[tuple[int, ...]]] = []
     for limb in (one for one in limbs if one[0] not in robot.free_base):
         for group in groups:
@@ -58,13 +58,13 @@ def identical_limbs(robot: Robot) -> tuple[tuple[tuple[int, ...], ...], ...]:
 
 
 def _limb(robot: Robot, first: int) -> tuple[int, ...]:
-    return tuple(j for j in range(robot.n) if first in robot.ancestors(j))
+    return tuple(j for j in range(robot.n_bodies) if first in robot.ancestors(j))
 
 
 def _alike(robot: Robot, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     if len(one) != len(other):
         return False
-    pairs = [(robot.joints[a], robot.joints[b]) for a, b in zip(one, other, strict=True)]
+    pairs = [(robot.bodies[a], robot.bodies[b]) for a, b in zip(one, other, strict=True)]
     below = [(robot.parents[a] - a, robot.parents[b] - b) for a, b in zip(one[1:], other[1:], strict=True)]
     masses = np.array([[a.inertia[0], b.inertia[0]] for a, b in pairs])
     same = np.ptp(masses, axis=1) <= ALIKE_MASS_FRACTION * masses.max(axis=1)
@@ -73,7 +73,7 @@ def _alike(robot: Robot, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def limb_spreads(model: DynamicModel, chi: ArrayLike) -> Iterator[LimbSpread]:
     """Of a full set of standard parameters."""
-    masses, names = np.asarray(chi, dtype=float)[: model.inertial_size : 10], model.robot.joint_names
+    masses, names = np.asarray(chi, dtype=float)[: model.inertial_size : 10], model.robot.tree_names
     for group in identical_limbs(model.robot):
         yield LimbSpread(
             tuple(tuple(names[j] for j in limb) for limb in group), np.array([masses[[*x]] for x in group])

@@ -56,7 +56,7 @@ def quaternions(rotation: Array) -> Array:
     four[:, diagonal, diagonal] = 1.0 + squares
     found = four[np.arange(len(r)), largest]
     found = found / np.linalg.norm(found, axis=1, keepdims=True)
-    return np.where(found[:, :1] < 0.0, -found, found)
+    return np.asarray(np.where(found[:, :1] < 0.0, -found, found))
 
 
 def rotation_of_angles(angles: Array) -> Array:
@@ -138,7 +138,7 @@ class BaseMotion:
         """(N, 3) [m/s²] in axes of the base, what an accelerometer at ``place`` (3,) [m] of the base measures."""
         r = np.zeros(3) if place is None else np.asarray(place, dtype=float)
         lever = np.cross(self.spin_rate, r) + np.cross(self.spin, np.cross(self.spin, r))
-        return _times(self.rotation.swapaxes(1, 2), self.acceleration - np.asarray(gravity)) + lever
+        return np.asarray(_times(self.rotation.swapaxes(1, 2), self.acceleration - np.asarray(gravity)) + lever)
 
 
 def angle_rates(angles: Array, spin: Array) -> Array:
@@ -160,7 +160,7 @@ def acceleration_of_imu(
     """(N, 3) [m/s²] of the base's origin, in axes of the world: of what an accelerometer at ``place`` (3,) [m] of the
     base felt (N, 3), in axes of the base; the inverse of ``BaseMotion.specific_force``."""
     lever = np.cross(spin_rate, place) + np.cross(spin, np.cross(spin, place))
-    return _times(rotation, felt - lever) + np.asarray(gravity)
+    return np.asarray(_times(rotation, felt - lever) + np.asarray(gravity))
 
 
 def _times(matrices: Array, vectors: Array) -> Array:

@@ -92,7 +92,8 @@ def said(about: About) -> dict[str, Any]:
         if name in data:
             parts.setdefault(key, {})[name] = data.pop(name)
     contacts: dict[str, Any] = data.get("contacts") or {}
-    if forces := {name: contacts.pop(name) for name in ("axes", "moments") if name in contacts}:
+    forces: dict[str, Any] = {name: contacts.pop(name) for name in ("axes", "moments") if name in contacts}
+    if forces:
         parts["contact_force"] = forces
     return parts | data
 

@@ -335,8 +335,8 @@ class Recording:
             if (contacts := self.about.contacts) is None:
                 raise RecordingError(f"{channel} is given, but not of which frames; say about=About(contacts=…)")
             return contacts.frames if channel == "contact" else contacts.force_columns
-        known = {"wrench": WRENCH_COLUMNS, "base_acceleration": FREE_BASE_JOINTS}
-        known |= {name: columns for name, (columns, _) in BASE_CHANNELS.items()}
+        known: dict[str, tuple[str, ...]] = {name: columns for name, (columns, _) in BASE_CHANNELS.items()}
+        known |= {"wrench": WRENCH_COLUMNS, "base_acceleration": FREE_BASE_JOINTS}
         return known.get(channel, self.joints)
 
     def units(self, channel: str) -> tuple[str, ...]:
