@@ -36,6 +36,7 @@ OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each 
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
 SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+LEAST_TOLD_FRACTION = 0.05  #: of the degrees of freedom of other joints, by which the noise of one is told
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  # independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
@@ -152,11 +153,12 @@ class Compressed:
     def residual_noise(self, values: Array, took: Array, weights: Array) -> Array:
         """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding. Rows
         that the fit took wholly, as forces of the ground may leave them, tell nothing of their noise: it is what
-        ``weights`` (J,) say beside that of others, else the next fit would trust them without end."""
+        ``weights`` (J,) say beside that of others, else the next fit would trust them without end, or waver."""
         sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
         least = np.where(self.rows.any(axis=0), np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300), 1.0)  # of no rows: any
         sigma, rows = np.maximum(sigma, least), self.rows.sum(axis=0)
-        told = rows - took >= 1.0
+        left = rows - took
+        told = left >= max(1.0, LEAST_TOLD_FRACTION * float(np.median(left[rows > 0]))) if rows.any() else left >= 1.0
         if told.any() and not told[rows > 0].all():
             weights = np.broadcast_to(weights, sigma.shape)
             sigma = np.where(told | (rows == 0), sigma, weights * np.median(sigma[told] / weights[told]))
@@ -389,7 +391,7 @@ def compress(
         parameters=tuple(parameters),
         joints=tuple(joints),
         factors=dense[:, :, 0] if jobs == 1 else np.stack([[triangular(one) for one in some] for some in dense]),
-        rows=np.rint(rows[kept]).astype(np.int64),
+        rows=np.diff(np.rint(np.cumsum(rows[kept], axis=0)), axis=0, prepend=0.0).astype(np.int64),  # in all as many
         independent=independent[kept],
         run=kept // folds,
         fold=kept % folds,
