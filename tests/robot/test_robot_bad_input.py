@@ -193,10 +193,15 @@ def test_names_may_contain_nan(tmp_path: Path) -> None:
 
 
 def test_no_moving_joint(tmp_path: Path) -> None:
-    assert "no moving joint" in refusal(tmp_path, '<robot name="rock"><link name="rock"/></robot>')
+    """It is a body that moves freely, unless there is none, or too many, or it is told to stand still."""
     assert "no link" in refusal(tmp_path, '<robot name="nothing"/>')
-    still = "<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>"
-    assert "no moving joint" in refusal(tmp_path, still, "robot.xml")
+    two = "<mujoco><worldbody><body><geom size='1'/></body><body><geom size='1'/></body></worldbody></mujoco>"
+    assert "2 bodies in the world" in refusal(tmp_path, two, "robot.xml")
+    assert "no body that could move" in refusal(tmp_path, "<mujoco><worldbody/></mujoco>", "robot.xml")
+    rock = tmp_path / "rock.urdf"
+    rock.write_text('<robot name="rock"><link name="rock"/></robot>', encoding="utf-8")
+    with pytest.raises(RobotError, match="has no moving joint; with a fixed base at least one is needed"):
+        load(rock, base="fixed")
 
 
 # -- files ---------------------------------------------------------------------------------------------------
@@ -436,7 +441,7 @@ def test_an_inertia_that_is_not_physical_is_a_note(tmp_path: Path) -> None:
         ("gravity: down", "gravity is 'down'; give a list of 3 numbers [m/s²]"),
         ("gravity: [0, 0, .inf]", "gravity is inf; give a number"),
         ("lock: 3", "lock is 3; give a list of joints, or a mapping (joint: value)"),
-        ("- 1", "give a mapping with some of the keys limits, gravity, lock, only, mesh_root"),
+        ("- 1", "give a mapping with some of the keys limits, gravity, lock, only, base, mesh_root"),
         ("limits: {velocity: [", "is not valid YAML"),
         ("a: !!python/object/apply:os.getcwd []", "is not valid YAML"),
     ],

@@ -46,8 +46,8 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
     hints, spelled = settings_fields(RobotOptions), flags(("lock", "gravity"))
     given = {"lock": dict(map(locked, arguments.lock)), "gravity": arguments.gravity}
     said = {key: fill(hints[key], one, spelled[key]) for key, one in given.items() if one is not None}
-    only = tuple(arguments.only) or options.only
-    return replace(options, **{**said, "lock": {**options.lock, **said["lock"]}, "only": only})
+    more = {"only": tuple(arguments.only) or options.only, "base": arguments.base or options.base}
+    return replace(options, **{**said, "lock": {**options.lock, **said["lock"]}, **more})
 
 
 def refuse_parts_of_sets(*paths: Path) -> None:

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics.contacts import Stance, standing_base
 from exciter.dynamics.coupled_rows import ProjectedRows
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
@@ -25,7 +26,7 @@ from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, 
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base, restricted
-from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
+from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.coupling import coupled_motion
@@ -52,7 +53,9 @@ TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order.
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts with
+    the ground, of unknown forces, in which the robot is looked at: base parameters are what shows then; none: whatever
+    is measured (``contacts.py``).
 
     >>> model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))
     >>> pose = ex.Motion.at([0.1, 0.2, 0.3])
@@ -64,6 +67,7 @@ class DynamicModel:
     robot: Robot
     terms: tuple[JointTerm, ...] = ()
     engine: NumpyEngine = field(default_factory=default_engine)
+    stances: tuple[Stance, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.robot, Robot):
@@ -256,8 +260,11 @@ class DynamicModel:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters of this model: in closed form, or from random samples where a term has no rule; where
-        bodies follow joints, the closed form of the tree, and of that what random samples show of the joints' rows."""
+        """The base parameters of this model: in closed form, or from random samples where a term has no rule, or where
+        forces of the ground are not known; where bodies follow joints, the closed form of the tree, and of that what
+        random samples show of the joints' rows."""
+        if self.stances and all(self.stances):
+            return standing_base(self, self.stances)
         if self.robot.coupling is not None:
             return coupled_base(self)
         if not all(isinstance(term, TERMS_WITH_RULE) for term in self.terms):
@@ -431,6 +438,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
     size = np.linalg.norm(rows, axis=0)
     floor = 1e-6 * size.max(initial=0.0) or 1.0  # a column of rounding noise must not be blown up
     chi = np.random.default_rng(1).standard_normal(len(size)) / np.maximum(size, floor)
+    chi[massless_columns(model.robot)] = 0.0
     exact = rows @ chi
     return bool(np.abs(base.project(rows) @ base.base_values(chi) - exact).max() <= tolerance * np.abs(exact).max())
 
@@ -472,6 +480,7 @@ def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
 def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
     rows = model.regressor(motion).reshape(-1, len(model.standard))
+    rows[:, massless_columns(model.robot)] = 0.0
     return numeric_base(rows, model.standard, prismatic=prismatic_links(model.robot))
 
 

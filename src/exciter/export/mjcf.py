@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
-from exciter.export.robot_xml import bounded, document, identified_robot, link_names, provenance, reference, visuals
+from exciter.export.robot_xml import (
+    bounded,
+    document,
+    identified_robot,
+    link_names,
+    provenance,
+    reference,
+    visuals,
+    without_free_base,
+)
 from exciter.robot.coupling import mimics_of
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import Frame, Joint, Robot
@@ -34,7 +43,7 @@ STL_HEAD_BYTES, STL_FACE_BYTES = 84, 50  #: of a binary STL file
 def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = None) -> str:
     """The MJCF of a model with the full set χ (p,); what it has no place for stands in a comment at the top. folder:
     where the file will lie, from which paths of meshes are seen; absolute ones unless given."""
-    robot = identified_robot(model, chi, "MJCF")
+    robot, base = without_free_base(identified_robot(model, chi, "MJCF"))
     shapes = [
         shape for shape in visuals(robot) if shape.surface is None or len(shape.surface.vertices) >= LEAST_MESH_VERTICES
     ]
@@ -45,7 +54,8 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
         robot,
         provenance(model, chi, MJCF_SYMBOLS, gravity=True),
         hard_friction=HARD_FRICTION,
-        links=link_names(robot),
+        base=base,
+        links=link_names(robot, base),
         joints=[(index, joint, placement(joint)) for index, joint in enumerate(robot.bodies)],
         mimics=mimics_of(robot, "MJCF"),
         sites=[(frame, placement(frame)) for frame in robot.frames],

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
@@ -28,6 +28,7 @@ from exciter.identification.physical.bounds import physical_problems
 from exciter.parameters.consistency import presentable
 from exciter.parameters.conventions import UrdfInertia, to_mujoco, to_urdf
 from exciter.parameters.inertial import UPPER_TRIANGLE, checked
+from exciter.robot.coupling import LinearCoupling
 from exciter.robot.drawing import drawing
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import BASE, Frame, Joint, Robot
@@ -66,6 +67,7 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
         for symbol, key in FRICTION_KEY_BY_SYMBOL.items()
     }
     inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
+    inertias[[j for j, joint in enumerate(model.robot.bodies) if joint.is_massless]] = 0.0  # nor have they a body now
     return replace(model.robot.with_inertias(inertias), friction=friction)
 
 
@@ -173,11 +175,48 @@ def bounded(joint: Joint) -> bool:
     return math.isfinite(joint.limits.lower) and math.isfinite(joint.limits.upper)
 
 
-def link_names(robot: Robot) -> dict[int, str]:
-    """One name per body, the base's included, none twice and none that a frame has."""
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """The base link of a robot whose base is free: its name, and its inertia φ (10,) in its own frame."""
+
+    link: str
+    inertia: Array
+
+
+def without_free_base(robot: Robot) -> tuple[Robot, FreeBody | None]:
+    """The robot as files have it: a base link that nothing holds, instead of six joints. None where it is fixed."""
+    if not (free := robot.free_base):
+        return robot, None
+    last, moving = robot.joints[free[-1]], [j for j in range(robot.n) if j not in free]
+    if not moving:
+        raise ParameterError(f"robot '{robot.name}' is a single body; only the URDF it was read from can be written")
+    tree = [i for i in range(robot.n_bodies) if i not in free]  # the six are in front of bodies and of joints alike
+    number = {old: new for new, old in enumerate(tree)} | {free[-1]: BASE}
+    bodies = tuple(replace(robot.bodies[i], parent=number[robot.bodies[i].parent]) for i in tree)
+    joints = tuple(replace(robot.joints[j], parent=number[robot.joints[j].parent]) for j in moving)
+    coupling = robot.coupling
+    if isinstance(coupling, LinearCoupling):
+        coupling = LinearCoupling(coupling.matrix[np.ix_(tree, moving)], coupling.offset[tree])
+    elif coupling is not None:
+        raise ParameterError(f"robot '{robot.name}' has loops and a free base, which no file here has a place for")
+    kept: dict[str, Any] = {
+        kind: tuple(replace(one, joint=number[one.joint]) for one in getattr(robot, kind) if one.joint in number)
+        for kind in ("frames", "shapes", "capsules")
+    }
+    friction = {key: values[moving] for key, values in robot.friction.items()}
+    names = {capsule.name for capsule in kept["capsules"]}
+    pairs = tuple(pair for pair in robot.collision_pairs if names.issuperset(pair))
+    parts: dict[str, Any] = {"joints": joints, "bodies": bodies, "coupling": coupling, "friction": friction}
+    found = replace(robot, collision_pairs=pairs, **parts, **kept)
+    return found, FreeBody(last.link or f"{robot.name}_base", last.inertia)
+
+
+def link_names(robot: Robot, base: FreeBody | None = None) -> dict[int, str]:
+    """One name per body, the base's included, none twice and none that a frame has. base: where it is free."""
     names: dict[int, str] = {}
+    first = "base_link" if base is None else base.link
     for index in (BASE, *range(robot.n_bodies)):
-        name = "base_link" if index == BASE else robot.bodies[index].link or f"{robot.bodies[index].name}_link"
+        name = first if index == BASE else robot.bodies[index].link or f"{robot.bodies[index].name}_link"
         others = {frame.name for frame in robot.frames if not _is_origin(frame, index)}
         while name in RESERVED_NAMES or name in names.values() or name in others:
             name += "_body"

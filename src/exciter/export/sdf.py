@@ -1,8 +1,9 @@
 """A robot as SDFormat 1.9, what Gazebo and Drake load: links, joints, inertias, limits, damping, friction, visuals.
 
 Every link is placed relative to the link that carries it, the joint in the link it moves; the base is fixed to the
-world. Links, joints and frames of a model share one set of names: joints keep theirs, then links, then frames. Gravity
-belongs to the world, so it stands in the comment at the top, with everything else that a model has no place for."""
+world unless it is free. Links, joints and frames of a model share one set of names: joints keep theirs, then links,
+then frames. Gravity belongs to the world, so it stands in the comment at the top, with everything else that a model has
+no place for."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.export.robot_xml import bounded, document, free_name, identified_robot, link_names, provenance, visuals
+from exciter.export.robot_xml import (
+    FreeBody,
+    bounded,
+    document,
+    free_name,
+    identified_robot,
+    link_names,
+    provenance,
+    visuals,
+    without_free_base,
+)
 from exciter.robot.robot import BASE, Joint, Robot
 
 SDF_VERSION = "1.9"
@@ -22,16 +33,17 @@ SDF_VERSION = "1.9"
 def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = None) -> str:
     """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top. folder: where the
     file will lie, from which paths of meshes are seen; absolute ones unless given."""
-    robot = identified_robot(model, chi, "SDF")
+    robot, base = without_free_base(identified_robot(model, chi, "SDF"))
     if robot.coupling is not None:
         raise ParameterError(f"SDF {SDF_VERSION} has no place for joints that follow others; export URDF or MJCF")
-    joints, links, frames = _names(robot)
+    joints, links, frames = _names(robot, base)
     named = [(name, frame) for name, frame in zip(frames, robot.frames, strict=True) if name]
     return document(
         "robot.sdf.in",
         robot,
         provenance(model, chi),
         version=SDF_VERSION,
+        base=base,
         name=_allowed(robot.name),
         joints=joints,
         links=links,
@@ -42,7 +54,7 @@ def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = N
     )
 
 
-def _names(robot: Robot) -> tuple[dict[int, str], dict[int, str], list[str]]:
+def _names(robot: Robot, base: FreeBody | None = None) -> tuple[dict[int, str], dict[int, str], list[str]]:
     """Names of joints, links and frames, none twice; none ("") for a frame that is the link of its name."""
     taken: set[str] = set()
 
@@ -51,7 +63,7 @@ def _names(robot: Robot) -> tuple[dict[int, str], dict[int, str], list[str]]:
         return name
 
     joints = {index: given(joint.name, "_joint") for index, joint in enumerate(robot.joints)}
-    own = link_names(robot)
+    own = link_names(robot, base)
     links = {index: given(name, "_link") for index, name in own.items()}
     frames = ["" if frame.name == own[frame.joint] else given(frame.name, "_frame") for frame in robot.frames]
     joints[BASE] = given("base_mount", "_joint")

@@ -33,6 +33,7 @@ from exciter.export.robot_xml import (
     link_names,
     numbers,
     provenance,
+    without_free_base,
 )
 from exciter.export.xml_edit import EditableXml, xml_of
 from exciter.parameters.consistency import SMALLEST_BODY_INERTIA, divided, same_inertia
@@ -69,7 +70,8 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
     """The URDF of a robot. Bodies that are rigidly connected are one link; frames are links without mass.
 
     comment: for people, at the top."""
-    links, joints, fixed = link_names(robot), set(robot.tree_names), {}
+    robot, base = without_free_base(robot)
+    links, joints, fixed = link_names(robot, base), set(robot.tree_names), {}
     for frame in robot.frames:
         if frame.name not in links.values():
             fixed[name := free_name(f"{frame.name}_fixed", joints)] = frame
@@ -82,7 +84,7 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
         one.follower: {"joint": one.leader, "multiplier": one.multiplier, "offset": one.offset}
         for one in mimics_of(robot, "URDF")
     }
-    parts = {"links": links, "fixed": fixed, "limits": limits, "dynamics": dynamics, "mimics": mimics}
+    parts = {"links": links, "fixed": fixed, "limits": limits, "dynamics": dynamics, "mimics": mimics, "base": base}
     return document("robot.urdf.in", robot, comment, **parts)
 
 
@@ -107,7 +109,8 @@ def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     bodies = _bodies(robot, xml.root, joints, links)
     for index, joint in enumerate(robot.bodies):
         _patch_body(xml, robot, index, {name: links[name] for name in bodies[index]})
-        _patch_dynamics(xml, joints[joint.name], robot)
+        if index not in robot.free_base:
+            _patch_dynamics(xml, joints[joint.name], robot)
     words = provenance(model, chi)
     marker = words[: words.index(".")]
     together = [names for names in bodies if sum(links[name].find("inertial") is not None for name in names) > 1]
@@ -122,7 +125,7 @@ def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict
     move the same links."""
     if root.tag != "robot":
         raise RobotError(f"the root element of the description is <{root.tag}>; a URDF has <robot>")
-    for joint in robot.bodies:
+    for joint in (joint for j, joint in enumerate(robot.bodies) if j not in robot.free_base):
         element = joints.get(joint.name)
         child = None if element is None else element.find("child")
         if child is None or child.get("link") != joint.link:

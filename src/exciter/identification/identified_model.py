@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from exciter.archive import opened
+from exciter.dynamics.contacts import Contact
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
@@ -77,7 +78,9 @@ class IdentifiedModel:
         try:
             config = IdentifyConfig.of(data["settings"], where)
             robot, file = _robot(folder, config, data["robot"]), data["robot"]["file"]
-            model = DynamicModel(robot, terms_of(data["terms"] or "none", f"{where}: terms") or ())
+            terms = terms_of(data["terms"] or "none", f"{where}: terms") or ()
+            stances = tuple(tuple(Contact(*one) for one in stance) for stance in data.get("stances", ()))
+            model = DynamicModel(robot, terms, stances=stances)
             found = cls.of(data, model, config, where)
             _ = found.gains, found.map
             return replace(found, folder=folder, description=None if file is None else inside(folder, file))

@@ -55,6 +55,7 @@ from exciter.identification.estimators.physical import AUTO, PhysicallyConsisten
 from exciter.identification.estimators.registry import ESTIMATORS, NOISE_ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.estimators.staged import StageSequence
 from exciter.identification.formulations import FORMULATIONS, with_filter
+from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.energy import Energy
 from exciter.identification.formulations.formulation import Formulation, word_of
@@ -156,8 +157,9 @@ class IdentifySettings(Settings):
     accept_problems: Switch = False
 
     def __post_init__(self) -> None:
-        if self.evaluation is not None and isinstance(self.formulation, BaseWrench):
-            raise ExciterError("evaluation is of joint torques; base-wrench has none: leave evaluation: out")
+        if self.evaluation is not None and isinstance(self.formulation, BaseWrench | BaseLink):
+            word = self.formulation.word
+            raise ExciterError(f"evaluation is of joint torques; {word} has none: leave evaluation: out")
         if has_one_sigma(self.estimator) and not isinstance(self.uncertainty, IndependentErrors | None):
             raise ExciterError(
                 f"uncertainty: {self.uncertainty.word} and the one σ of ols [12.6]–[12.8] are two covariances; give "

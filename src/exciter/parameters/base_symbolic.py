@@ -190,7 +190,12 @@ def symbolic_base(
     friction = [wide + k for k, (_, column) in enumerate(places) if column < 0]
     blocks.append(np.eye(len(names))[friction])
     stacked = np.vstack(blocks)  # independent rows: block triangular with independent blocks
-    rows = np.linalg.qr(stacked.T)[0].T
+    if absent := massless_columns(robot):  # what is known to be zero takes no part, and fewer rows may be enough
+        stacked[:, absent] = 0.0
+        rows, seen = orthonormal_rows(stacked, SYMBOLIC_RANK_TOLERANCE)
+        values.append(seen)
+    else:
+        rows = np.linalg.qr(stacked.T)[0].T
     decision = judged(np.concatenate(values), SYMBOLIC_RANK_TOLERANCE, rank=len(rows))
     inertias = [1.0, *[1.0 / length] * 3, *[1.0 / length**2] * 6]  # lengths in units of the robot's size
     # joint terms, made comparable: Ia beside φ in the kinetic energy, offsets beside it in the weight
@@ -226,6 +231,11 @@ def square_up(robot: Robot, right_angle: float = RIGHT_ANGLE_ERROR_RAD) -> tuple
 def _straightened(vector: Array, right_angle: float) -> Array:
     """The vector without components that only say it is not quite at a right angle to that axis."""
     return np.where(np.abs(vector) < right_angle * np.linalg.norm(vector), 0.0, vector)
+
+
+def massless_columns(robot: Robot) -> list[int]:
+    """Of the inertial parameters, those of joints that move no body of their own: zero, and no unknowns."""
+    return [10 * i + k for i, joint in enumerate(robot.bodies) if joint.is_massless for k in range(10)]
 
 
 def prismatic_links(robot: Robot) -> frozenset[int]:

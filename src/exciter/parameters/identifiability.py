@@ -52,6 +52,8 @@ class Reasons:
         if not is_inertial(name):
             return "the given samples do not excite it: its column is zero"
         i = number - 1
+        if self.robot.bodies[i].is_massless:
+            return f"joint {number} moves no body of its own: there is nothing to identify"
         if not self._invisible(i, _unit(symbol)):
             coupled = "bodies that follow each other take it off the joints: it does no work"
             return coupled if self.coupled else "the given samples do not excite it, though the robot could"

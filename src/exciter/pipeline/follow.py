@@ -13,6 +13,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RecordingError, shown
 from exciter.experiment.recording import Recording
+from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.live_recording import open_live
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.files import path_of
@@ -201,7 +202,7 @@ class Follower:
             raise ExciterError("a follower follows one stream; make another for the next, from its result")
         first, chunks = _first(chunks_of(stream))
         self._stand(first)
-        arranged = (piece.arranged(self.robot) for piece in chunks)
+        arranged = arranged_pieces(chunks, self.robot)
         live = LiveRows.of(self.model, self.config, arranged, self.settings.look_ahead)
         group = float(np.clip(GROUPED_LATENCY_FRACTION * live.latency, SHORTEST_GROUP, LONGEST_GROUP))
         live = replace(live, chunks=grouped(live.chunks, group))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -242,6 +242,7 @@ class Identified(Answers):
             "error_bounds": None if found.bounds is None else found.bounds.to_dict(),
             **self.stages,
             "terms": written(problem.model.terms),
+            **_stances(problem),
             **_judge(found.judge),
             "covariance": estimate.covariance.tolist(),
             "assumption": in_one_line(estimate.assumptions),
@@ -383,6 +384,12 @@ def open(folder: str | Path) -> Identified | Designed | Followed | Campaign:
 def _plain(answer: Any) -> dict[str, Any] | None:
     found: dict[str, Any] | None = None if answer is None else answer.to_dict()
     return found
+
+
+def _stances(problem: Problem) -> dict[str, Any]:
+    """Contacts of unknown force in which the robot was looked at, where it was: frame, kind, radius [m]."""
+    found = [[list(astuple(contact)) for contact in stance] for stance in problem.model.stances]
+    return {"stances": found} if found else {}
 
 
 def _judge(problem: Problem) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from exciter.identification.drive_map import identify_map
 from exciter.identification.estimators.estimator import Estimator
 from exciter.identification.estimators.registry import ESTIMATORS, SIMULATED_ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
+from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import BaseWrench, InverseDynamic
 from exciter.identification.formulations.formulation import Formulation, word_of
 from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
@@ -45,6 +46,7 @@ from exciter.identification.identify_config import (
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
+from exciter.identification.limbs import limb_spreads, standing_notes
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
@@ -71,7 +73,7 @@ from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 #: formulations whose parameters are not those of joint torques
-UNCOMPARED_FORMULATIONS = (BaseWrench.word, GainFree.word)
+UNCOMPARED_FORMULATIONS = (BaseWrench.word, BaseLink.word, GainFree.word)
 NOTED_REST_SHARE = 0.1  #: of the time: more is worth a note
 Compared: TypeAlias = str | Formulation | Estimator
 AskedMethod: TypeAlias = tuple[str, dict[str, Formulation | Estimator], bool]  #: as ``asked_method`` gives it
@@ -143,7 +145,7 @@ def identify(
     estimator = config.estimator(ready.robot, sent, periods, runs)
     problem = replace(config.problem(config.model(ready.robot), runs), folds=folds)
     judge, shown_by = config.judge(runs), config.evaluation(runs, ready.validation_runs)
-    ready = with_rest_noted(ready, judge, problem)
+    ready = with_rest_noted(ready, judge, problem).noted(*standing_notes(problem.model))
     problem, friction = with_chosen_friction(problem, judge, config, unseen, progress)
 
     progress("identifying")
@@ -161,6 +163,10 @@ def identify(
             ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
             problem = replace(problem, model=replace(problem.model, terms=terms))
             found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
+
+    if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
+        spreads = limb_spreads(problem.model, found.estimate.standard)
+        ready = ready.noted(*(spread.note for spread in spreads))
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)

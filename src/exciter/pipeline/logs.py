@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
@@ -17,6 +17,7 @@ from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.stage_checks import LOCKED_TRAVEL
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
+from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.current_map import CurrentMap
 from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
@@ -236,24 +237,25 @@ def _read(
     own = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
     model = DynamicModel(robot, (*USUAL_TERMS, *own))  # a log is judged by usual drives, and couplings that are known
 
-    def arranged(recording: Recording) -> Recording:
-        own = recording.arranged(robot)
-        return replace(own, about=replace(own.about, payload=None)) if with_load else own
+    def arranged(pieces: Iterable[Recording]) -> Iterator[Recording]:
+        for own in arranged_pieces(pieces, robot):
+            yield replace(own, about=replace(own.about, payload=None)) if with_load else own
 
     whole, held = _held(file, config, held)
     if whole is None:
         assert isinstance(file, RecordingFile)
         if config.robot.lock or config.robot.only:
             _refuse_moving(robot, file.chunks())
-        pieces = lambda: (arranged(piece) for piece in file.chunks())  # noqa: E731
+        pieces = lambda: arranged(file.chunks())  # noqa: E731
         long = LongLog.of(pieces, name, model, repairs, loaded=with_load, planned=sent, stage=stage)
         notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
     _refuse_moving(robot, [whole])
-    recording = arranged(whole)
+    recording = next(arranged([whole]))
     kept = repair(recording, repairs, stage=stage)
     quality = check(kept.recording, robot, model, sent, loaded=with_load, stage=stage)
-    notes = _judged(quality, name, config, with_load)
+    told = (replace(one, log=name) for one in recording.notes if one not in whole.notes)
+    notes = (*told, *_judged(quality, name, config, with_load))
     if config.wants_currents:
         if config.of_currents and recording.about.payload is not None and recording.about.payload.mass:
             raise RecordingError(NO_LOAD_IN_AMPERES)

@@ -223,13 +223,13 @@ def with_collision_pairs(robot: Robot) -> Robot:
 
 def without_capsule(robot: Robot) -> tuple[str, ...]:
     covered = {capsule.joint for capsule in robot.capsules}
-    return tuple(joint.name for index, joint in enumerate(robot.bodies) if index not in covered)
+    return tuple(j.name for index, j in enumerate(robot.bodies) if index not in covered and not j.is_massless)
 
 
 def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
     """What no shape stands for, in words, or nothing: bodies other than the ``shaped`` ones (joint indices), links of
     bodies whose other links have one (those of the base are told as what stands still), the base if it is asked for."""
-    bare = [joint.name for index, joint in enumerate(robot.bodies) if index not in shaped]
+    bare = [j.name for index, j in enumerate(robot.bodies) if index not in shaped and not j.is_massless]
     links = [link for link in robot.unshaped if robot.frame(link).joint in shaped - {BASE}]
     missing = [f"the bodies of {', '.join(bare)}"] if bare else []
     missing += [f"the links {', '.join(links)}"] if links else []

@@ -54,6 +54,7 @@ class JointFacts:
     viscous: float = 0.0
     coulomb: float = 0.0
     rotor_inertia: float = 0.0
+    actuated: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,9 @@ class PlainDescription:
     links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape is not
     given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the file
     speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. mimics:
-    joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds. A
+    joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds.
+    floating: links that the file lets move freely, here fixed where it puts them; grounded: those that could
+    (``free_base.py``). A
     ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
 
     name: str
@@ -90,6 +93,8 @@ class PlainDescription:
     ground: float | None = None
     mimics: tuple[Mimic, ...] = ()
     still: Mapping[str, float] = field(default_factory=dict)
+    floating: tuple[str, ...] = ()
+    grounded: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -128,7 +133,9 @@ def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
 
 
 def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, options: RobotOptions) -> Robot:
-    plain = reader(path, options.mesh_root)
+    from exciter.robot.free_base import based  # which needs the classes of this file
+
+    plain = based(reader(path, options.mesh_root), options.base, f"'{path}'")
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     locked_positions(robot, options.lock)  # an unknown name is told first
     robot = with_mimics(robot, plain.mimics)
@@ -194,6 +201,7 @@ def _tree(plain: PlainDescription) -> tuple[tuple[Joint, ...], LinkPlaces]:
             at_zero = parent, placement.rotation, placement.translation
             nothing = np.zeros(10)
             own = Joint(facts.name, facts.kind, *at_zero, facts.axis, facts.limits, nothing, link.name, link.hidden)
+            own = replace(own, actuated=facts.actuated)
             joints.append(own)
             bodies.append(pin.Inertia.Zero())
         placed[link.name] = index, at

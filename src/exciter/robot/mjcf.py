@@ -6,8 +6,8 @@ words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force 
 bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give.
 
 A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
-MuJoCo. What no robot here has (ball and free joints, loops) is refused. A joint that follows another on a
-straight line (equality) stays a body, and is no joint of its own.
+MuJoCo. A free joint makes the base free (``free_base.py``). What no robot here has (ball joints, loops) is refused. A
+joint that follows another on a straight line (equality) stays a body, and is no joint of its own.
 
 Actuators act on their joints through the gear: rotor inertia, friction, and the torque they can give. MuJoCo's torque
 at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``. The force of each
@@ -79,7 +79,8 @@ class MjcfDrive:
 
 @dataclass
 class _Gathered:
-    """What the walk over the bodies collects. joints: MuJoCo's. unmeasured: link, kind of geom, whether it collides."""
+    """What the walk over the bodies collects. joints: MuJoCo's. floating: bodies with
+    a free joint, and that joint. unmeasured: link, kind of geom, whether it collides."""
 
     file: CompiledMjcf
     drives: tuple[MjcfDrive, ...]
@@ -89,6 +90,7 @@ class _Gathered:
     shapes: list[tuple[str, Shape]] = field(default_factory=list)
     floors: list[float] = field(default_factory=list)
     unmeasured: list[tuple[str, str, bool]] = field(default_factory=list)
+    floating: dict[str, Any] = field(default_factory=dict)
     moved: list[str] = field(default_factory=list)
 
     def off(self, *flags: Any) -> bool:
@@ -124,8 +126,6 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     joints = [link.joint.name for link in found.links if link.joint is not None]
     refuse_duplicates([link.name for link in found.links], "body", str(path))
     refuse_duplicates(joints, "joint", str(path))
-    if not joints:
-        raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
     if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
     unmeasured, (mimics, still) = _unmeasured(found), _couplings(found, str(path))
@@ -140,6 +140,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         ground=max(found.floors, default=None),
         mimics=mimics,
         still=still,
+        floating=tuple(found.floating),
+        grounded=tuple(link.name for link in found.links if link.parent == WORLD_BODY and link.joint is None),
         notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
@@ -172,12 +174,17 @@ def _pairs(body: Any, twin: Any, what: str) -> zip[tuple[Any, Any]]:
 
 def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...], found: _Gathered) -> None:
     """One body, a chain of links where it has several joints, then its children. fixed: the parent (4, 4) in the world
-    at q = ref; above: the joints that carry it."""
+    at q = ref; above: the joints that carry it, a free body first."""
     name = body.name or f"{parent}_{sum(not link.hidden for link in found.links)}"
     owner = f"body '{name}'"
     joints = list(body.joints)
-    if any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in joints):
-        raise RobotError(f"{owner} has a free joint; allowed are hinge and slide: remove it to fix the base")
+    if free := [joint for joint in joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]:
+        if len(joints) > 1 or parent != WORLD_BODY:
+            problem = (
+                f"{owner} has a free joint, which only a body of the world has, and beside which no other joint is"
+            )
+            raise RobotError(f"{problem}; remove it")
+        found.floating[name], joints, above = free[0], [], (*above, name)
     if body.mocap and (joints or body.find_all("joint")):
         found.moved.append(name)
     at = found.file.placement("body", twin)
@@ -193,8 +200,10 @@ def _walk(body: Any, twin: Any, parent: str, fixed: Array, above: tuple[str, ...
         above += (facts.name,)
     found.links.append(Link(name, carrier, *at, inertia, facts, weighed=not (meshed and above)))
     # weight that MuJoCo takes off a body is carried by drives where every joint below it says so, else by nobody
-    if body.gravcomp != 0.0 and (free := [joint for joint in above if not found.joints[joint].actgravcomp]):
-        problem = f"{owner} has gravcomp, which takes its weight off joint '{free[0]}' without a drive"
+    loose = [one for one in above if one in found.floating or not found.joints[one].actgravcomp]
+    if body.gravcomp != 0.0 and loose:
+        kind = "the free body" if loose[0] in found.floating else "joint"
+        problem = f"{owner} has gravcomp, which takes its weight off {kind} '{loose[0]}' without a drive"
         advice = 'remove gravcomp, or give the joints actuatorgravcomp="true" where the drives carry it'
         raise RobotError(f"{problem}: a force that the model does not have; {advice}")
     _attachments(body, twin, name, None if above else fixed, found)
@@ -344,6 +353,11 @@ def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:
     if curved and not found.off(DISABLED.mjDSBL_DAMPER):
         which = f"damping of joints {named(curved)} that grows with the square or cube of velocity"
         forces.append(f"{which} is not part of the robot: its torques lack it")
+    drags = ("stiffness", "damping", "frictionloss", "armature")
+    dragged = [name for name, one in found.floating.items() if any(np.any(getattr(one, word)) for word in drags)]
+    if dragged:
+        what = f"{', '.join(drags)} of the free joint of {named(dragged)}"
+        forces.append(f"{what} are not part of the robot: nothing but contacts acts on its base here")
     tendons = {}
     for k, tendon in enumerate(spec.tendons, start=1):
         words = [w for w in TENDON_FORCES if np.any(getattr(tendon, w.replace("actuator", "act")))]

@@ -35,6 +35,8 @@ JointKind = Literal["revolute", "continuous", "prismatic"]
 Carried = dict[int, tuple[int, Array, Array]]  # by joint: the new joint on which its frame is fixed, and where
 BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+#: of a free base, in this order (``free_base.py``): along x, y, z of the world, then about z, y, x
+FREE_BASE_JOINTS = ("base_x", "base_y", "base_z", "base_yaw", "base_pitch", "base_roll")
 
 
 def check_name(what: str, name: str) -> None:
@@ -61,7 +63,8 @@ class Joint:
     """One joint and the body it moves. rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame
     at q = 0. axis (3,): unit vector in the joint frame. inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
     about the joint-frame origin, in the joint frame (Pinocchio's order) [kg, kg·m, kg·m²]. bodiless: it moves no body
-    of its own, but the next joint of the same one (MJCF)."""
+    of its own, but the next joint of the same one (MJCF, free bases). actuated: False where no drive acts, so that
+    its torque is known to be zero without being measured."""
 
     name: str
     kind: JointKind
@@ -73,6 +76,7 @@ class Joint:
     inertia: Array
     link: str = ""
     bodiless: bool = False
+    actuated: bool = True
 
     def __post_init__(self) -> None:
         for attribute, shape in (("rotation", (3, 3)), ("translation", (3,)), ("axis", (3,)), ("inertia", (10,))):
@@ -89,6 +93,11 @@ class Joint:
     @property
     def is_prismatic(self) -> bool:
         return self.kind == "prismatic"
+
+    @property
+    def is_massless(self) -> bool:
+        """Whether there is no body at all, so that its ten parameters are known to be zero."""
+        return self.bodiless and not self.inertia.any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +234,22 @@ class Robot:
         return tuple(joint.name for joint in self.joints)
 
     @property
+    def actuated(self) -> tuple[int, ...]:
+        """Numbers of the joints that a drive acts on."""
+        return tuple(j for j, joint in enumerate(self.joints) if joint.actuated)
+
+    @property
+    def free_base(self) -> tuple[int, ...]:
+        """Numbers of the six joints of a free base (``FREE_BASE_JOINTS``), none where the base is fixed."""
+        free = {joint.name: j for j, joint in enumerate(self.joints) if not joint.actuated}
+        return tuple(free[name] for name in FREE_BASE_JOINTS) if set(FREE_BASE_JOINTS) <= free.keys() else ()
+
+    @property
+    def base_link(self) -> int:
+        """Number of the joint whose body is the base link: −1 where it stands still."""
+        return self.free_base[-1] if self.free_base else BASE
+
+    @property
     def tree_names(self) -> tuple[str, ...]:
         """Names of the joints that move the bodies; those of the robot unless some follow."""
         return tuple(body.name for body in self.bodies)
@@ -314,8 +339,9 @@ class Robot:
         """The notes, forces that are lacking, and what is assumed or missing among the limits as they are now."""
         remarks = list[Note]()
         for one in self.unlimited:
-            turning = [j.name for j in self.joints if one.which == "upper" and j.kind == "continuous"]
-            free = [j.name for j in self.joints if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
+            driven = [self.joints[j] for j in self.actuated]
+            turning = [j.name for j in driven if one.which == "upper" and j.kind == "continuous"]
+            free = [j.name for j in driven if math.isinf(getattr(j.limits, one.which)) and j.name not in turning]
             remarks += [one.note(named(free))] if free else []
         remarks += [warning("torque limit", text) for text in self.torque_doubts]
         wider = defaultdict[str, list[str]](list)

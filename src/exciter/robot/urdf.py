@@ -61,8 +61,6 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     order = _checked_order(links, joints, str(path))
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
-    if all(facts is None for *_, facts in carried.values()):
-        raise RobotError(f"'{path}' has no moving joint; at least one revolute, continuous or prismatic is needed")
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
@@ -77,6 +75,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         unmeasured=frozenset(shapeless),
         mimics=tuple(mimic for mimic in mimics if mimic.leader not in unmoved),
         still={mimic.follower: mimic.offset for mimic in mimics if mimic.leader in unmoved},
+        grounded=(order[0],),
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,

@@ -177,7 +177,8 @@ def visible_period(time: Array, q: Array) -> float | None:
 class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
     torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
-    numbers of joints whose torque is unusable, and zero, or that do not move in the stage of a plan. loaded: the robot
+    numbers of joints whose torque is unusable, and zero, or that do not move in the stage of a plan, or have no drive.
+    stands: on contacts whose forces were not measured. loaded: the robot
     carries something that its description does not know. stage: of a plan, which says what the log is for."""
 
     def __init__(
@@ -199,7 +200,8 @@ class Evidence:
         self.stage, self.unusable = stage, head.silent
         moves = self.joints if stage is None or not stage.moves else stage.moves
         self.held = tuple(j for j, name in enumerate(self.joints) if name not in moves)
-        self.silent = tuple(sorted({*head.silent, *self.held}))
+        undriven = {j for j, name in enumerate(self.joints) if name in head.undriven}
+        self.silent, self.stands = tuple(sorted({*head.silent, *self.held, *undriven})), head.contact is not None
         if not (step > 0).any():
             why = f"time stays at {head.time[0]:.6g} s over {len(head)} samples; is it the right column? without one, "
             raise RecordingError(why + "give time: {rate: …} [Hz]")
@@ -326,6 +328,8 @@ class Evidence:
         """Of the model given, or of rigid bodies and ``USUAL_TERMS``. None without effort, robot or rows at all, or
         where units are other ones."""
         if self.robot is None or self.smooth is None or self.smooth.effort is None or self.other_units:
+            return None
+        if self.stands:  # on forces that nobody knows
             return None
         model = self.given_model or DynamicModel(self.robot, USUAL_TERMS)
         model = model if model.robot is self.robot else replace(model, robot=self.robot)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.experiment.quality.repair import Repaired, repair
@@ -78,9 +80,26 @@ def _prepared(route: Route, segments: Sequence[Recording], said: Sequence[Note])
             if not any(segment.time[0] <= middle <= segment.time[-1] for middle in middles):
                 notes.append(done("left out", f"left out {_span(segment)}: too short"))
     else:
-        parts = [route.apply(Recording.join(segments))]  # it sees gaps, and leaves them out
+        whole = Recording.join(segments)
+        parts = [with_constant_contacts(route.apply(whole), [whole])]  # it sees gaps, and leaves them out
     notes += [one for part in parts for one in part.notes]
     return Prepared(tuple(parts), tuple(dict.fromkeys(notes)))
+
+
+def with_constant_contacts(part: Processed, segments: Iterable[Recording]) -> Processed:
+    """Periods that were averaged, with contacts that must be the same throughout."""
+    first: Recording | None = None
+    for segment in segments:
+        if segment.contact is None or not len(segment):
+            return part
+        first = segment if first is None else first
+        assert first.contact is not None
+        if (segment.contact != first.contact[0]).any():
+            raise RecordingError("contacts with the ground change, so that periods cannot be averaged")
+    if first is None or first.contact is None:
+        return part
+    flags = np.broadcast_to(first.contact[0], (len(part), first.contact.shape[1]))
+    return replace(part, contact=flags, contacts=first.about.contacts)
 
 
 def _undone(segments: Sequence[Recording], notes: list[Note]) -> list[Recording]:

@@ -15,6 +15,7 @@ from exciter.experiment.quality import stage_checks as stages
 from exciter.experiment.quality import torque_checks as torque
 from exciter.experiment.quality.evidence import CHUNK_SAMPLES, Evidence
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.recording import Recording
 from exciter.labelled import table_html
 from exciter.notes import Note, Severity, note, texts
@@ -114,7 +115,7 @@ def check(
     of a plan, that the log is of: what makes no sense for its purpose is not asked, and what it must be is."""
     robot = model.robot if model is not None else robot
     pieces = recording.chunks(CHUNK_SAMPLES) if isinstance(recording, Recording) else recording
-    arranged = pieces if robot is None else (piece.arranged(robot) for piece in pieces)
+    arranged = pieces if robot is None else arranged_pieces(pieces, robot)
     evidence = Evidence(arranged, thresholds or Thresholds(), robot, model, planned, loaded=loaded, stage=stage)
     timing, limits, most = evidence.timing, evidence.limits, max(evidence.missing.count.values(), default=0)
     enough = timing.samples >= limits.fewest_samples and most <= 0.5 * timing.samples  # with numbers, in every channel

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording import recording, signal_columns
+from exciter.experiment.recording import base_columns, recording, signal_columns
 from exciter.experiment.recording.delayed_signals import SignalDelays
 from exciter.experiment.recording.signal_filters import AnyAnalogFilter, OfSignals
 from exciter.experiment.recording.windows import Window, refuse_disorder
@@ -28,7 +28,8 @@ from exciter.typing import Array
 NATIVE_NPZ = "exciter-npz"
 PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2")  # each a YAML file of formats/
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
-SIGNAL_SECTIONS = ("position", "velocity", "torque", "current", "wrench", "temperature")
+JOINT_SECTIONS = ("position", "velocity", "torque", "current")
+SIGNAL_SECTIONS = (*JOINT_SECTIONS, "wrench", "temperature", *base_columns.BASE_SECTIONS)
 READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
 MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
@@ -195,6 +196,12 @@ class RecordingSettings(Settings):
     current: signal_columns.Current | None = None
     wrench: signal_columns.Wrench | None = None
     temperature: signal_columns.Temperature | None = None
+    base_position: base_columns.BasePosition | None = None
+    base_orientation: base_columns.BaseOrientation | None = None
+    base_twist: base_columns.BaseTwist | None = None
+    imu: base_columns.Imu | None = None
+    contacts: base_columns.ContactFlags | None = None
+    contact_force: base_columns.ContactForces | None = None
     drive: DriveSettings = field(default_factory=DriveSettings)
     signs: Annotated[tuple[float, ...] | None, Vector("joints")] = None
     offset: PositionOffset | None = None
@@ -220,8 +227,14 @@ class RecordingSettings(Settings):
         offset = 0.0 if self.offset is None else self.offset.si
         for name in SIGNAL_SECTIONS:
             if (part := getattr(self, name)) is not None:
-                signal = part.of(joints, f"{where}: {name}", required=name in ("position", *required))
-                if name not in ("wrench", "temperature"):  # not of the joints, and of their drives: as they are
+                of: Sequence[str] = joints
+                if name == "contacts" and (not part.frames or (part.columns is None and not part.interleaved)):
+                    continue  # those that are named touch all the time
+                if name == "contact_force":
+                    contacts = base_columns.stated_contacts(self.contacts, part, where)
+                    of = () if contacts is None else contacts.force_columns
+                signal = part.of(of, f"{where}: {name}", required=name in ("position", *required))
+                if name in JOINT_SECTIONS:  # others are not of the joints, or of their drives: as they are
                     moved = offset if name == "position" else 0.0
                     signal = replace(signal, matrix=self.drive.matrix(name, where), signs=signs, offset=moved)
                 found.append(signal)
@@ -246,6 +259,12 @@ class RecordingSettings(Settings):
             raise RecordingError(f"{where}: torque: unusable names every joint; then there is nothing to identify from")
         side = torque or (recording.MOTOR_SIDE if geared else None)
         maps = None if self.current is None else self.current.map
+        try:
+            given["base_twist"] = None if self.base_twist is None else self.base_twist.axes
+        except RecordingError as error:
+            raise RecordingError(f"{where}: {error}") from None
+        given["imu"] = None if self.imu is None else self.imu.mounting
+        given["contacts"] = base_columns.stated_contacts(self.contacts, self.contact_force, where)
         return recording.About(**given, gains=each, map=maps, side=side, unusable=tuple(dict.fromkeys(unusable)))
 
 
@@ -268,7 +287,7 @@ def describe(
         why = f"{where}: {len(joints)} joints are too many for a robot; allowed are {MOST_RECORDED_JOINTS}"
         raise RecordingError(why)
     given = fill(RecordingSettings, top, where, error=RecordingError, joints=joints, folders=folders)
-    if given.position is None:
+    if given.position is None and (joints or given.base_orientation is None):
         raise RecordingError(f"{where}: position is missing; say which columns are the joints' positions")
     if given.time is None:
         raise RecordingError(f"{where}: time is missing; give {{column: …, unit: s}}, or {{rate: …}} [Hz]")

@@ -1,8 +1,10 @@
 """Exciter's own logs: what their columns are called, what is said beside the samples, and how they are written.
 
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
-of a force plate, then ``<joint>.temperature``; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
-q, qd, torque, current, wrench, temperature, joints, about (JSON). 17 digits, or the very bits; all files or none."""
+of a force plate, then ``<joint>.temperature``; of a free base ``base.px`` … ``base.wz``, ``imu.gx`` … ``imu.az``,
+``<frame>.contact``, ``<frame>.fx`` …; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
+q, qd, torque, current, wrench, temperature, base_position …, joints, about (JSON). 17 digits, or the very
+bits; all files or none."""
 
 from __future__ import annotations
 
@@ -25,6 +27,7 @@ import yaml
 from numpy.lib import format as npy
 
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
+from exciter.experiment.recording.base_sensing import BASE_CHANNELS, FORCE_COLUMNS, MOMENT_COLUMNS
 from exciter.experiment.recording.description import NATIVE_NPZ, preset
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, About, Recording
 from exciter.experiment.sources.npz import BROKEN_ARRAY_ERRORS, array_header
@@ -35,6 +38,8 @@ from exciter.robot.yaml_file import parse_json, read_yaml
 from exciter.settings import fill, written
 
 COLUMN_ENDINGS = {"q": "q", "qd": "qd", "torque": "tau", "current": "current", "temperature": "temperature"}
+CONTACT_ENDING = "contact"
+WRITTEN_BASE_CHANNELS = (*BASE_CHANNELS, "contact", "contact_force")
 IGNORED_ENDINGS = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
 NPZ_TEXT_BYTES_LIMIT = 1_000_000  #: of joints and about
 BROKEN_TEXT_ERRORS = (*BROKEN_ARRAY_ERRORS, TypeError, SyntaxError, OverflowError, RuntimeError, RecordingError)
@@ -54,12 +59,19 @@ def starts_as_native(path: Path) -> bool:
 
 def check_header(source: Source) -> None:
     """Columns that nobody would look at are a mistake."""
-    beside = ("time", *(f"base.{part}" for part in WRENCH_COLUMNS))
+    beside = ("time", *(f"base.{part}" for part in WRENCH_COLUMNS), *_free_base_columns())
+    endings = (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS, CONTACT_ENDING, *FORCE_COLUMNS, *MOMENT_COLUMNS)
     for name in source.names:
-        if name not in beside and name.rpartition(".")[2] not in (*COLUMN_ENDINGS.values(), *IGNORED_ENDINGS):
+        if name not in beside and name.rpartition(".")[2] not in endings:
             why = f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
-            why += "<joint>.current, <joint>.temperature, base.fx … base.mz; a recording.yaml can describe any other "
+            why += "<joint>.current, <joint>.temperature, base.fx … base.mz, of a free base base.px … base.wz, "
+            why += "imu.gx … imu.az, <frame>.contact, <frame>.fx … <frame>.mz; a recording.yaml can describe any other "
             raise RecordingError(f"{why}columns")
+
+
+def _free_base_columns() -> Iterator[str]:
+    for channel, (columns, _) in BASE_CHANNELS.items():
+        yield from (f"{'imu' if channel == 'imu' else 'base'}.{name}" for name in columns)
 
 
 def companion(path: Path) -> Path | None:
@@ -79,6 +91,10 @@ def said(about: About) -> dict[str, Any]:
     for key, name in (("current", "gains"), ("current", "map"), ("torque", "side"), ("torque", "unusable")):
         if name in data:
             parts.setdefault(key, {})[name] = data.pop(name)
+    contacts: dict[str, Any] = data.get("contacts") or {}
+    forces: dict[str, Any] = {name: contacts.pop(name) for name in ("axes", "moments") if name in contacts}
+    if forces:
+        parts["contact_force"] = forces
     return parts | data
 
 
@@ -98,7 +114,7 @@ def native_npz(path: Path) -> dict[str, Any]:
     except (ValueError, RobotError) as error:
         raise RecordingError(f"{path}: about cannot be read as JSON: {error}") from None
     extra = said(fill(About, about, f"{path}: about", error=RecordingError))
-    for name in ("torque", "current"):
+    for name in ("torque", "current", "base_twist", "imu", "contacts", "contact_force"):
         known[name] = {**known[name], **extra.pop(name, {})}
     return {**known, **extra, "joints": [str(name) for name in joints]}
 
@@ -200,6 +216,10 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
     ]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
     header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
+    of_base = [name for name in WRITTEN_BASE_CHANNELS if getattr(first, name) is not None]
+    for channel in of_base:
+        form = {"imu": "imu.{}", "contact": f"{{}}.{CONTACT_ENDING}", "contact_force": "{}"}.get(channel, "base.{}")
+        header += [form.format(name) for name in first.columns(channel)]
     if len(set(header)) < len(header):
         raise RecordingError(f"the joints {', '.join(first.joints)} give two columns of the same name; rename one")
     if about := said(first.about):
@@ -211,7 +231,8 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         stream.write(csv_line(header) + "\n")
         for chunk in chain.from_iterable(piece.chunks(WRITTEN_ROWS) for piece in chain([first], rest)):
             signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals)
-            more = [x for x in (chunk.wrench, chunk.temperature) if x is not None]
+            names = ("wrench", "temperature", *of_base)
+            more = [x for name in names if (x := getattr(chunk, name)) is not None]
             table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *more])
             np.savetxt(stream, table, fmt="%.17g", delimiter=",")
 

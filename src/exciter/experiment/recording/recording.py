@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ExciterError, RecordingError, shown, unknown_name
+from exciter.experiment.recording.base_sensing import BASE_CHANNELS, Contacts, ImuMounting, TwistAxes
 from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints, mapped
 from exciter.experiment.recording.signal_filters import AnyAnalogFilter, OfSignals, arranged_filters
 from exciter.labelled import Labelled, table_html
 from exciter.notes import Note
 from exciter.parameters import inertial
 from exciter.robot.motion import as_numbers, freeze
-from exciter.robot.robot import Robot
+from exciter.robot.robot import FREE_BASE_JOINTS, Robot
 from exciter.robot.stated_gravity import GravityVector
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Text, Vector, written
 from exciter.settings.field_markers import Kind, ListOfTexts, wrong
@@ -29,6 +30,8 @@ JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH_COLUMNS = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
 CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
+FREE_BASE_CHANNELS = (*BASE_CHANNELS, "contact", "contact_force", "base_acceleration")
+ACCELERATION_UNITS = ("m/s²",) * 3 + ("rad/s²",) * 3
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"
 TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
@@ -138,6 +141,8 @@ class About(Settings):
     unusable: joints whose torque, or current, is no measurement although their motion is; it is zero then, and has no
     equations.
 
+    base_twist, imu, contacts: of a free base, what its channels mean (``base_sensing.py``).
+
     side: of the gears on which torque is measured, None: unknown. ``motor``: what the motors do, so that rotor inertia
     and all friction of the gears are in it. ``link``: a sensor behind the gear; only what is behind it is in it."""
 
@@ -153,6 +158,9 @@ class About(Settings):
     notes: Annotated[Mapping[str, str], ByName(NoteText())] = field(default_factory=dict)
     side: Annotated[str | None, OneWord(TORQUE_SIDES)] = None
     unusable: Annotated[tuple[str, ...], SomeJoints()] = ()
+    base_twist: TwistAxes | None = None
+    imu: ImuMounting | None = None
+    contacts: Contacts | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", MappingProxyType(dict(self.notes)))
@@ -206,6 +214,12 @@ class Recording:
 
     temperature (N, n) [°C]: of each joint's drive; NaN where it was not read.
 
+    Of a free base, as sensors say it until ``arranged`` makes joints of it: base_position (N, 3) [m], base_orientation
+    (N, 4) quaternion w, x, y, z, base_twist (N, 6) [m/s, rad/s], imu (N, 6) [rad/s, m/s²]; contact (N, k): 1 where
+    frame k of ``about.contacts`` touches, contact_force (N, 3 k) or (N, 6 k) [N, N·m]: of the ground on it.
+    base_acceleration (N, 6): q̈ of the base's joints by an IMU. undriven: joints without a drive, whose torque is zero,
+    or that of measured contacts.
+
     name: of the file it was read from, repairs: that its recording.yaml asks for, notes: on how it was read. named:
     whether the joints' names are known; if not, they are those of the robot, in its order.
 
@@ -223,6 +237,14 @@ class Recording:
     about: About = field(default_factory=About)
     wrench: Array | None = None
     temperature: Array | None = None
+    base_position: Array | None = None
+    base_orientation: Array | None = None
+    base_twist: Array | None = None
+    imu: Array | None = None
+    contact: Array | None = None
+    contact_force: Array | None = None
+    base_acceleration: Array | None = None
+    undriven: tuple[str, ...] = ()
     name: str | None = None
     repairs: Repairs = field(default_factory=Repairs)
     notes: tuple[Note, ...] = ()
@@ -230,7 +252,7 @@ class Recording:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
-        if not self.joints or len(set(self.joints)) < len(self.joints):
+        if not (self.joints or self.base_orientation is not None) or len(set(self.joints)) < len(self.joints):
             raise RecordingError(f"a recording needs joints of different names; given {list(self.joints)}")
         for name in self.about.unusable:
             if name not in self.joints:
@@ -240,7 +262,7 @@ class Recording:
                 values = np.array(given, dtype=float)
                 values[..., list(self.silent)] = 0.0  # whatever it is, NaN among them, nobody must look at it
                 object.__setattr__(self, name, values)
-        freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature")
+        freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature", *FREE_BASE_CHANNELS)
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(getattr(self, name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
@@ -298,8 +320,9 @@ class Recording:
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The signals, and the wrench where there is one: what equations are made of."""
-        return self.signals if self.wrench is None else (*self.signals, "wrench")
+        """The signals, the wrench and what is said of a free base, where it is there: what equations are made of."""
+        beside = ("wrench", *FREE_BASE_CHANNELS)
+        return (*self.signals, *(name for name in beside if getattr(self, name) is not None))
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -307,8 +330,23 @@ class Recording:
         return self.channels if self.temperature is None else (*self.channels, "temperature")
 
     def columns(self, channel: str) -> tuple[str, ...]:
-        """Names of a channel's columns: the joints', or those of the wrench."""
-        return WRENCH_COLUMNS if channel == "wrench" else self.joints
+        """Names of a channel's columns: the joints', or those of the wrench, of the base, of contacts."""
+        if channel in ("contact", "contact_force"):
+            if (contacts := self.about.contacts) is None:
+                raise RecordingError(f"{channel} is given, but not of which frames; say about=About(contacts=…)")
+            return contacts.frames if channel == "contact" else contacts.force_columns
+        known: dict[str, tuple[str, ...]] = {name: columns for name, (columns, _) in BASE_CHANNELS.items()}
+        known |= {"wrench": WRENCH_COLUMNS, "base_acceleration": FREE_BASE_JOINTS}
+        return known.get(channel, self.joints)
+
+    def units(self, channel: str) -> tuple[str, ...]:
+        """Of a channel's columns."""
+        columns = self.columns(channel)
+        if channel == "contact_force":
+            return tuple("N" if name.rpartition(".")[2].startswith("f") else "N·m" for name in columns)
+        known = {"wrench": WRENCH_UNITS, "contact": ("1",) * len(columns), "base_acceleration": ACCELERATION_UNITS}
+        known |= {name: units for name, (_, units) in BASE_CHANNELS.items()}
+        return known[channel] if channel in known else (CHANNEL_UNITS[channel],) * len(columns)
 
     @property
     def duration(self) -> float:
@@ -345,8 +383,17 @@ class Recording:
         joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         return replace(parts[0], **joined)
 
-    def arranged(self, robot: Robot) -> Recording:
-        """The robot's joints, in its order."""
+    def arranged(self, robot: Robot, before: Recording | None = None) -> Recording:
+        """The robot's joints, in its order; those of a free base from its pose. before: the piece that this one
+        continues, arranged."""
+        if robot.free_base or any(getattr(self, name) is not None for name in FREE_BASE_CHANNELS):
+            from exciter.experiment.recording.base_joints import with_base_joints  # which needs this class
+
+            return with_base_joints(self, robot, before)
+        return self.in_order(robot)
+
+    def in_order(self, robot: Robot) -> Recording:
+        """The robot's joints, in its order, all of which were recorded as joints."""
         if not self.named and self.n == robot.n:
             about = replace(self.about, unusable=tuple(robot.joint_names[j] for j in self.silent))
             return replace(self, joints=robot.joint_names, named=True, about=about)
@@ -355,7 +402,7 @@ class Recording:
             why = f"the log has no joint '{missing[0]}' of the robot; it has {', '.join(self.joints)}; rename them "
             raise RecordingError(f"{why}under joints: in a recording.yaml")
         columns = [self.joints.index(name) for name in robot.joint_names]
-        own = [name for name in self.everything if name != "wrench"]
+        own = [name for name in self.everything if name not in ("wrench", *FREE_BASE_CHANNELS)]
         gains = None if self.about.gains is None else tuple(self.about.gains[k] for k in columns)
         unusable = tuple(name for name in robot.joint_names if name in self.about.unusable)
         filters, maps = arranged_filters(self.about.filter, columns), self.about.map
@@ -368,7 +415,7 @@ class Recording:
         if channel not in self.everything:
             raise RecordingError(unknown_name("channel", channel, self.everything))
         columns = self.columns(channel)
-        units = WRENCH_UNITS if channel == "wrench" else (CHANNEL_UNITS[channel],) * len(columns)
+        units = self.units(channel)
         return Labelled(channel, getattr(self, channel), columns, units, self.time, "time [s]")
 
     def plot(self, channel: str = "torque", joints: str | tuple[str, ...] | None = None, axes: Any = None) -> Any:

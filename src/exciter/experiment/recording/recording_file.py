@@ -16,6 +16,7 @@ import numpy as np
 
 from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording import delayed_signals, description, windows
+from exciter.experiment.recording.base_sensing import TOUCHING_SHARE, Contacts
 from exciter.experiment.recording.own_log_format import check_header, companion, native_npz, starts_as_native
 from exciter.experiment.recording.recording import About, Recording, Repairs, SourceFile
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
@@ -30,7 +31,8 @@ LATEST_INSTANT_S = 1e30  #: times in another unit are far below, and reported wh
 CHUNK_ROWS = 65_536  #: samples of a piece unless asked otherwise
 COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
-FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS} | {"position": "q", "velocity": "qd"}
+FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS}
+FIELD_OF_SIGNAL |= {"position": "q", "velocity": "qd", "contacts": "contact"}
 DATA_VARIABLE = "EXCITER_DATA"
 FoundColumns = dict[str, tuple[Source, tuple[int, ...]]]  # by signal, and of the time: their file and numbers
 
@@ -134,6 +136,8 @@ class RecordingFile:
             if keep.any():
                 kept += int(keep.sum())
                 fields: dict[str, Any] = {FIELD_OF_SIGNAL[name]: value[keep] for name, value in values.items()}
+                if not self.joints:
+                    fields |= {"q": np.zeros((int(keep.sum()), 0))}
                 yield Recording(self.joints, time[keep], **fields, about=self.about)
         if not samples:
             raise RecordingError(f"{self.path} has no samples")
@@ -207,6 +211,9 @@ class RecordingFile:
             if not self.native:  # whose numbers are what they are
                 signal.check(joint_side, first)
             values[signal.name] = joint_side
+        if "contacts" in values and self.given.contacts is not None:
+            told = Contacts(self.given.contacts.frames, threshold=self.given.contacts.threshold)
+            values["contacts"] = told.touching(values["contacts"])
         return first, time, values
 
     def _tables(self, rows: int) -> Iterator[dict[str, Array]]:
@@ -322,9 +329,15 @@ def recording_as_described(
         shelf.opened[str(reading.file), None] = live
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
     required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
+    if native:
+        top = _with_own_contacts(top, shelf, reader)
     given = description.describe(top, where, joints, native=native, folders=folders)
     signals, stated = given.signals(joints, required, where), given.about(joints, where)
     parts = _columns(given, signals, shelf, where)
+    absent: dict[str, Any] = {name: None for name in ("base_twist", "imu") if name not in parts}
+    if stated.contacts is not None:  # what is read is 0 and 1
+        absent["contacts"] = replace(stated.contacts, threshold=TOUCHING_SHARE)
+    stated = replace(stated, **absent)
     if native and reader == "csv":
         check_header(next(iter(parts.values()))[0])
     files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items()) if live is None else ()
@@ -335,9 +348,23 @@ def recording_as_described(
     return RecordingFile(path, joints, given, stated, found, parts, files, native)
 
 
+def _with_own_contacts(top: dict[str, Any], shelf: Shelf, reader: str) -> dict[str, Any]:
+    """Of a native file: the frames that its columns speak of, where nothing else names them."""
+    contacts = top.get("contacts")
+    if not isinstance(contacts, Mapping) or contacts.get("frames"):
+        return top
+    pattern = str(contacts.get("columns"))
+    found = joints_of(shelf.open(None, "contacts"), pattern) if reader == "csv" else ()
+    if not found:
+        return {**top, "contacts": None, "contact_force": None}
+    return {**top, "contacts": {**contacts, "frames": list(found)}}
+
+
 def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tuple[str, ...]:
     """By ``{joint}.q`` and the like, of the positions."""
     position = top.get("position")
+    if position is None and top.get("base_orientation") is not None:
+        return ()  # a body that flies, and nothing on it moves
     pattern = position.get("columns") if isinstance(position, Mapping) else None
     if not isinstance(position, Mapping) or not isinstance(pattern, str) or JOINT_PLACEHOLDER not in pattern:
         raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import RecordingError, shown
+from exciter.experiment.recording.base_sensing import BASE_CHANNELS
 from exciter.experiment.recording.current_map import CurrentMap, MapsOfJoints
 from exciter.experiment.recording.recording import TORQUE_SIDES, WRENCH_COLUMNS, SomeJoints
 from exciter.experiment.sources.source import Source, listed
@@ -23,6 +24,8 @@ from exciter.typing import Array
 TURNS, SLIDES = "turns", "slides"
 # Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA, 200 °C.
 LARGEST_SI = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
+LARGEST_SI |= {"base_position": 1e6, "base_orientation": 2.0, "base_twist": 1e3, "imu": 1e5}
+LARGEST_SI |= {"contacts": 1e6, "contact_force": 1e6}
 Columns = str | tuple[str | int, ...] | None  # None: all the file has
 JOINT_PLACEHOLDER = "{joint}"
 NUMBERED_COLUMNS = ("{}[{}]", "{}_{}", "{}{}")  # name[0], name_0, name0; or counted from 1
@@ -44,6 +47,7 @@ def _units(factors: dict[str, float], kind: str | None = None) -> dict[str, Unit
     return {name: Unit(factor, kind) for name, factor in factors.items()}
 
 
+STANDARD_GRAVITY_M_S2 = 9.80665  #: what "g" of an accelerometer means
 TURN, DEGREE = 2.0 * math.pi, math.pi / 180.0  # [rad]
 UNITS: dict[str, dict[str, Unit]] = {
     "time": _units({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}),
@@ -54,6 +58,12 @@ UNITS: dict[str, dict[str, Unit]] = {
     "current": _units({"A": 1.0, "mA": 1e-3}),
     "wrench": _units({"N": 1.0, "kN": 1e3}),  # forces; torques in that times metres
     "temperature": {"degC": Unit(1.0), "K": Unit(1.0, zero=-273.15)},
+    "base_position": _units({"m": 1.0, "mm": 1e-3}),
+    "base_orientation": _units({"1": 1.0}),
+    "base_twist": _units({"m/s": 1.0, "mm/s": 1e-3, "rad/s": 1.0, "deg/s": DEGREE}),
+    "imu": _units({"rad/s": 1.0, "deg/s": DEGREE, "m/s²": 1.0, "m/s2": 1.0, "g": STANDARD_GRAVITY_M_S2}),
+    "contacts": _units({"1": 1.0, "N": 1.0}),
+    "contact_force": _units({"N": 1.0, "kN": 1e3}),  # moments in that times metres
 }
 
 
@@ -96,7 +106,8 @@ class UnitOf(Kind):
 
 def columns_of(signal: str, joints: Sequence[str]) -> Sequence[str]:
     """Names of what a signal has one column of."""
-    return WRENCH_COLUMNS if signal == "wrench" else joints
+    known = {"wrench": WRENCH_COLUMNS} | {name: columns for name, (columns, _) in BASE_CHANNELS.items()}
+    return known.get(signal, joints)
 
 
 def _spelling(given: Any) -> str:
@@ -263,9 +274,13 @@ class Position(Settings):
         if self.interleaved and self.columns is not None:
             raise RecordingError("an interleaved file has no columns to choose from; leave out columns")
 
+    def names(self, joints: Sequence[str]) -> Sequence[str]:
+        """Of what it has one column each."""
+        return columns_of(self.signal, joints)
+
     def of(self, joints: Sequence[str], where: str, *, required: bool) -> Signal:
         """What is to be read. where: this section, for messages."""
-        names, known = columns_of(self.signal, joints), UNITS[self.signal]
+        names, known = self.names(joints), UNITS[self.signal]
         if self.unit is None:
             raise RecordingError(f"{where}: unit is missing; allowed are {', '.join(known)}")
         units = (self.unit,) * len(names) if isinstance(self.unit, str) else self.unit

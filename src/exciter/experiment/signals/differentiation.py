@@ -23,6 +23,7 @@ from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterwort
 from exciter.experiment.signals.processed_motion import Bridge, Frequency, RoutePlan, StreamingRoute, velocity_band
 from exciter.notes import done, warning
 from exciter.robot.motion import Motion
+from exciter.robot.robot import FREE_BASE_JOINTS
 from exciter.settings import NonNegative, Number, Switch, Whole
 from exciter.typing import Array
 
@@ -91,6 +92,8 @@ class FilteredDifferences(StreamingRoute):
             done("derivatives", f"central differences of {what}; {cut} samples ({cut / rate:.3g} s) cut at each end"),
             *left_in,
         ]
+        if recording.base_acceleration is not None:
+            notes.append(done("IMU", "accelerations of the base are the IMU's, through the same filter"))
         position_noise = torque_noise = None  # white noise assumed
         if len(part) >= noise.FEWEST_NOISE_SAMPLES:
             torque = part.needed_torque()
@@ -112,8 +115,11 @@ class FilteredDifferences(StreamingRoute):
             time = whole.time
             first = cut if piece.first else int(np.searchsorted(time, given.time[piece.inner.start]))
             end = len(time) - cut if piece.last else int(np.searchsorted(time, given.time[piece.inner.stop]))
-            derivatives = low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
-            return Motion(time[first:end], *derivatives), whole[first:end]
+            q, qd, qdd = low_passed_differences(low_pass, rate, whole.q, whole.qd, slice(first, end))
+            if (felt := whole.base_acceleration) is not None:  # by an IMU: through the same filter as all the rest
+                columns = [whole.joints.index(name) for name in FREE_BASE_JOINTS]
+                qdd[:, columns] = low_pass.zero_phase(felt, rate)[first:end]
+            return Motion(time[first:end], q, qd, qdd), whole[first:end]
 
         settled = low_pass.reach(rate) / rate
         lost = f"{cut / rate:.3g} s are lost at each end with a cut-off of {cutoff:.4g} Hz"

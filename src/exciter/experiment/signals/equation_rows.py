@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import tee
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics.contacts import taken_off, unknown_forces
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
+from exciter.experiment.signals.contact_stretches import stretches
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import overlapped, peeked, segments
@@ -36,7 +39,8 @@ class Rows:
     bandwidth the rows went through, infinite for rows as measured. torque_bandwidth [Hz]: above it y, and y alone, was
     cut by an analogue filter; infinite where it was not, and again once both sides were low-passed below it. notes:
     what was done to the rows. present (n,): part of the instants in which a joint has an equation; None: all of them.
-    The others are zero on both sides, and must not be counted. Arrays that can be written to are copied."""
+    The others are zero on both sides, and must not be counted. share (n,): of those that are there, how much of an
+    equation is left where unknown forces were taken off; None: all of it. Arrays that can be written to are copied."""
 
     time: Array
     sides: Array
@@ -47,6 +51,7 @@ class Rows:
     torque_bandwidth: float = float("inf")
     notes: tuple[Note, ...] = ()
     present: Array | None = None
+    share: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("time", "sides"):
@@ -79,9 +84,14 @@ class Rows:
         return self.sides[:, :, -1]
 
     @property
-    def counted(self) -> Array:
-        """(n,) how many equations there are of each joint."""
+    def there(self) -> Array:
+        """(n,) at how many instants there is an equation of each joint, or what is left of it."""
         return len(self) * (np.ones(len(self.joints)) if self.present is None else self.present)
+
+    @property
+    def counted(self) -> Array:
+        """(n,) how many equations these are worth, of each joint."""
+        return self.there if self.share is None else self.there * self.share
 
     @property
     def independent(self) -> float:
@@ -123,31 +133,51 @@ class Rows:
             return parts[0]
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
         both, time = _read_only(sides.transpose(2, 0, 1)), np.concatenate([part.time for part in parts])
-        bandwidth, present = min(part.torque_bandwidth for part in parts), None
+        bandwidth, there = min(part.torque_bandwidth for part in parts), np.sum([part.there for part in parts], axis=0)
+        present = share = None
         if any(part.present is not None for part in parts):
-            present = np.sum([part.counted for part in parts], axis=0) / max(len(time), 1)
-        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present)
+            present = there / max(len(time), 1)
+        if any(part.share is not None for part in parts):
+            share = np.sum([part.counted for part in parts], axis=0) / np.maximum(there, 1.0)
+        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present, share=share)
 
 
 def model_rows(
-    model: DynamicModel, pieces: Pieces, columns: ArrayLike | None = None, size: int = 2048, dead_zone: ArrayLike = 0.0
+    model: DynamicModel,
+    pieces: Pieces,
+    columns: ArrayLike | None = None,
+    size: int = 2048,
+    dead_zone: ArrayLike = 0.0,
+    noise: ArrayLike = 1.0,
 ) -> Iterator[Rows]:
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
     time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
     Joint terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap. dead_zone [rad/s
     or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true as the equation
     itself, says nothing, and whatever is done to both sides afterwards leaves it so. (``Processed.speed`` may say how
-    fast a joint is.)"""
+    fast a joint is.) Where frames touch the ground with forces that were not measured these are taken off, as are then
+    the torques of joints without an equation (``dynamics.contacts``); noise: σ of every equation, or their ratios."""
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
-    layout = model.layout(chosen)
-    for memory, piece in remembered_pieces(model, [pieces] if isinstance(pieces, Processed) else pieces):
+    layout, sigma = model.layout(chosen), np.broadcast_to(np.asarray(noise, dtype=float), (model.n,))
+    given = [pieces] if isinstance(pieces, Processed) else pieces
+    constant = ((stance, part) for piece in given for stance, part in stretches(piece))
+    standing, parts = tee(constant)
+    touching = (stance for stance, part in standing if len(part))
+    for memory, piece in remembered_pieces(model, (part for _, part in parts)):
+        stance = next(touching)
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             speed = piece.motion.qd if piece.speed is None else piece.speed
             rests = np.abs(speed[part]) < dead_zone
             rests[:, list(piece.silent)] = True  # nor is there one of a joint whose torque is unusable
-            sides[rests] = 0.0
+            present, share = 1.0 - rests.mean(axis=0) if rests.any() else None, None
+            if stance:
+                forces = unknown_forces(model.dynamics, stance, piece.motion.q[part], rests)
+                sides, left = taken_off(sides, forces, sigma)
+                share = left.mean(axis=0) / (1.0 if present is None else np.maximum(present, np.finfo(float).tiny))
+            else:
+                sides[rests] = 0.0
             yield Rows(
                 time=piece.motion.time[part],
                 sides=_read_only(sides),
@@ -155,7 +185,8 @@ def model_rows(
                 joints=joints,
                 parameters=parameters,
                 torque_bandwidth=piece.torque_bandwidth,
-                present=1.0 - rests.mean(axis=0) if rests.any() else None,
+                present=present,
+                share=share,
             )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
+from exciter.experiment.recording.base_sensing import Contacts
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.noise import peeked_at_motion
 from exciter.experiment.signals.resample import OverlappedPiece, overlapped, peeked, segments, split_at_gaps
@@ -25,6 +26,7 @@ STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not 
 BAND_POWER_FRACTION = 0.999  #: of velocities
 TYPICAL_SAMPLES = 100_000  #: of a stream, from which open choices are made
 MOST_BRIDGED_INTERVALS = 1_000_000
+OPTIONAL_SIGNALS = ("wrench", "temperature", "speed", "contact")
 Frequency = Annotated[float | None, Number(above=0.0, unit="Hz")]
 Bridge = Annotated[int, Whole(1, MOST_BRIDGED_INTERVALS)]
 
@@ -96,7 +98,8 @@ class Processed:
     wrench (N, 6): on the base, as in ``Recording``, where a force plate was recorded; the torque is zero where it was
     recorded instead. temperature (N, n) [°C]: where it was recorded, NaN where a sample is missing. silent: numbers of
     joints whose torque is unusable, so that they have no equations. speed (N, n) [rad/s, m/s]: what a dead zone is told
-    by, where that is not the motion's own velocity."""
+    by, where that is not the motion's own velocity. contact (N, k): 1 where frame k of ``contacts`` touches the ground
+    with a force that was not measured, 0 where not."""
 
     motion: Motion
     torque: Array
@@ -111,12 +114,16 @@ class Processed:
     temperature: Array | None = None
     silent: tuple[int, ...] = ()
     speed: Array | None = None
+    contact: Array | None = None
+    contacts: Contacts | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "torque", "wrench", "temperature", "speed")
+        freeze(self, "torque", "wrench", "temperature", "speed", "contact")
         if self.torque.shape != self.motion.q.shape:
             raise RecordingError(f"torque has shape {self.torque.shape}, the motion {self.motion.q.shape}")
-        for name, columns in (("wrench", 6), ("temperature", self.motion.n), ("speed", self.motion.n)):
+        touching = 0 if self.contacts is None else len(self.contacts.frames)
+        sizes = (("wrench", 6), ("temperature", self.motion.n), ("speed", self.motion.n), ("contact", touching))
+        for name, columns in sizes:
             values, expected = getattr(self, name), (len(self.motion), columns)
             if values is not None and values.shape != expected:
                 raise RecordingError(f"{name} has shape {values.shape}; expected {expected}")
@@ -132,7 +139,7 @@ class Processed:
     def __getitem__(self, part: slice) -> Processed:
         """Some of the samples, in order; a step in the slice lowers the rate."""
         refuse_folding(part, self.torque_bandwidth)
-        there = {name: getattr(self, name) for name in ("wrench", "temperature", "speed")}
+        there = {name: getattr(self, name) for name in OPTIONAL_SIGNALS}
         kept: dict[str, Any] = {name: None if x is None else x[part] for name, x in there.items()}
         kept["rate"] = self.rate / abs(part.step or 1)
         return replace(self, motion=self.motion[part], torque=self.torque[part], **kept)
@@ -143,7 +150,7 @@ class Processed:
         motions = [piece.motion for piece in pieces]
         signals = [np.concatenate([getattr(m, name) for m in motions]) for name in ("time", "q", "qd", "qdd")]
         joined: dict[str, Any] = {}
-        for name in ("torque", "wrench", "temperature", "speed"):  # None where one piece has none
+        for name in ("torque", *OPTIONAL_SIGNALS):  # None where one piece has none
             parts = [getattr(piece, name) for piece in pieces]
             joined[name] = None if any(part is None for part in parts) else np.concatenate(parts)
         bandwidth = min(piece.torque_bandwidth for piece in pieces)
@@ -217,8 +224,9 @@ class RoutePlan:
         if (found := self.derived(piece, start)) is None:
             return None
         motion, part = found
-        torque, wrench, temperature = part.needed_torque(), part.wrench, part.temperature
-        return Processed(motion=motion, torque=torque, wrench=wrench, temperature=temperature, **self.known)
+        same = {name: getattr(part, name) for name in ("wrench", "temperature", "contact")}
+        contacts = None if part.contact is None else part.about.contacts
+        return Processed(motion=motion, torque=part.needed_torque(), contacts=contacts, **same, **self.known)
 
     def refusal(self, duration: float) -> RecordingError:
         """Of a segment of that length [s]."""

@@ -1,6 +1,7 @@
 """The virtual robot as a MuJoCo model: an engine that shares no equation with the estimator.
 
-Joint frames, axes, bodies and gravity are the robot's; there are no contacts and no joint stops. Rotor inertia is
+Joint frames, axes, bodies and gravity are the robot's; there are no joint stops, and no contacts but those of feet with
+the ground, where they are asked for: balls on a level plane. Rotor inertia is
 MuJoCo's armature, viscous friction its damping. Dry friction is its ``frictionloss``, a constraint that is solved
 together with the acceleration: a joint that slips feels exactly ±(Fs + Fst …), one that rests what keeps it there, up
 to a creep of 1e-4 of the speed that the same torque would give it within one step; a joint that would come to rest
@@ -10,23 +11,28 @@ MuJoCo's tree is moved by the joints alone (``reduced_plant.py``)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from exciter.dynamics.contacts import Contact
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.reduced_plant import ReducedState, ReducedTree
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
-from exciter.robot.robot import Joint
+from exciter.robot.robot import Frame, Joint
 from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array, Index
 
 NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
 NO_BODY = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3, "explicitinertial": True}
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
+GROUND_SOLREF, GROUND_SOLIMP = (0.004, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)
+GROUND_IMPRATIO = 20.0  #: of friction to normal force in stiffness: feet hardly creep
+SMALLEST_FOOT_M = 1e-3  #: [m] radius of the ball that stands for a pointed foot
 LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
 
 
@@ -104,13 +110,15 @@ class Plant:
             engine().mj_RungeKutta(self.model, data, 4)
 
 
-def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
-    """The robot of a truth; payloads are already part of it."""
+def build(truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[Contact, Frame]] = ()) -> Plant:
+    """The robot of a truth; payloads are already part of it. ground: feet, and the frames they are at."""
     mujoco = engine()
     robot, spec = truth.robot, mujoco.MjSpec()
     option = spec.option
     option.gravity, option.integrator = np.array(robot.gravity), mujoco.mjtIntegrator.mjINT_RK4
-    option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
+    option.disableflags = mujoco.mjtDisableBit.mjDSBL_LIMIT
+    if not ground:
+        option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     option.tolerance, option.iterations = 1e-14, 100
     bodies: list[Any] = []
     slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
@@ -119,6 +127,8 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
         parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
         bodies.append(_add_body(parent, joint, i))
         bodies[i].add_joint(name=f"link{i}", type=kinds[i], axis=joint.axis)
+    if ground:
+        _put_on_ground(spec, bodies, ground)
     if flexibility is not None:
         if robot.coupling is not None:
             raise ParameterError("joints are flexible, or bodies follow them; both at once cannot be simulated")
@@ -194,6 +204,20 @@ def _following(truth: Truth, model: Any, data: Any, place: Index) -> Plant:
     plant = Plant(truth, tree, ReducedState(robot.n), joints, joints, none, none, False)
     _refuse_light(plant)
     return plant
+
+
+def _put_on_ground(spec: Any, bodies: Sequence[Any], feet: Sequence[tuple[Contact, Frame]]) -> None:
+    """A plane at height zero, and a ball at every foot, which touch each other only; as hard as the step allows."""
+    mujoco = engine()
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, GROUND_IMPRATIO
+    hard: dict[str, Any] = {"solref": GROUND_SOLREF, "solimp": GROUND_SOLIMP, "condim": 3, "mass": 0.0}
+    plane = {"type": mujoco.mjtGeom.mjGEOM_PLANE, "size": (0.0, 0.0, 1.0), "contype": 1, "conaffinity": 0}
+    spec.worldbody.add_geom(name="ground", **plane, **hard)
+    ball = {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "contype": 0, "conaffinity": 1}
+    for k, (contact, frame) in enumerate(feet):
+        size = (max(contact.radius, SMALLEST_FOOT_M), 0.0, 0.0)
+        bodies[frame.joint].add_geom(name=f"foot{k}", pos=frame.translation, size=size, **ball, **hard)
 
 
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:

@@ -72,7 +72,9 @@ class OrdinaryLeastSquares(Estimator):
 def _of_one_sigma(problem: Problem, compressed: Compressed, values: Array, inverse: Array) -> Estimate:
     """[12.6]–[12.9]; inverse: (WᵀW)⁻¹."""
     freedom = float(compressed.rows.sum() - len(values))
-    sigma = compressed.residual_noise(values, np.zeros(len(problem.joints)))  # above rounding, by joint
+    sigma = compressed.residual_noise(
+        values, np.zeros(len(problem.joints)), np.ones(len(problem.joints))
+    )  # above rounding, by joint
     squares = float((sigma**2 * compressed.rows.sum(axis=0)).sum())
     variance = squares / freedom
     beside = FILTERED_ALL_COUNT if compressed.inflation.max() > 1.0 + ROUNDED_INFLATION else ()

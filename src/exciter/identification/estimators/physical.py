@@ -26,6 +26,7 @@ from exciter.identification.physical.bounds import Bound, KnownOfABody, physical
 from exciter.identification.physical.cone_program import Cone
 from exciter.identification.physical.prior_values import PRIOR_VALUES, BestKnown, PriorValues
 from exciter.notes import Note, done, warning
+from exciter.parameters.base_symbolic import massless_columns
 from exciter.parameters.consistency import consistency
 from exciter.settings import Number, OneOf, Switch
 from exciter.typing import Array
@@ -104,6 +105,9 @@ class Prior(Estimator):
         else:
             chi, notes = finish(found.chi, objective)
             found, pulled = replace(found, chi=chi), pulled + CONSISTENT_ASSUMPTIONS
+        found.chi[massless_columns(problem.model.robot)] = (
+            0.0  # joints without a body were given some, to be nowhere flat
+        )
         before, after = (ResidualSizes.of(equations.whole, equations.grouping @ x.chi) for x in (free, found))
         alike = base.standard[: equations.links] == problem.model.standard[: equations.links]
         squares = weight and self.metric.quadratic and alike  # the prior is rows for base parameters

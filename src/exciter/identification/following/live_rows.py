@@ -15,6 +15,7 @@ from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.noise import peeked_at_motion
 from exciter.experiment.signals.processed_motion import Processed, StreamingRoute
 from exciter.experiment.signals.resample import peeked, sampling_rate
+from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import BaseWrench
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.identify_config import IdentifyConfig, passed_share
@@ -81,8 +82,8 @@ class LiveRows:
         if choose:
             runs = (Run(tuple(route.stream([typical], typical)), "the stream's beginning"),)
         formulation = config.formulation(runs)
-        if isinstance(formulation, BaseWrench):
-            raise RecordingError("base-wrench is not followed: choose dynamic, filtered, energy or power")
+        if isinstance(formulation, BaseWrench | BaseLink):
+            raise RecordingError(f"{formulation.word} is not followed: choose dynamic, filtered, energy or power")
         plan = route.plan(typical)
         samples, seconds = plan.margin
         made = float(plan.known["rate"])

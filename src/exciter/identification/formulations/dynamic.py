@@ -45,17 +45,22 @@ class InverseDynamic(Formulation):
     dead_zone [rad/s or m/s], one for all joints, by name or in order: a joint with dry friction that is slower has no
     equation. Friction at rest is whatever holds the joint, which no model of sliding tells; pre-sliding friction does.
 
+    noise: σ of the equations, or their ratios, one for all joints, by name or in order, by which forces of contacts
+    that were not measured are taken off; None: from the residuals, again and again until they agree.
+
     >>> found = ex.identify(robot, log, formulation=ex.InverseDynamic(), estimator=ex.WeightedLeastSquares())
     >>> found.fit[0].total_percent < 1.0
     True"""
 
     word, title = "dynamic", "the inverse dynamic model"
-    inner = ("parallel_filter", "dead_zone")
+    inner = ("parallel_filter", "dead_zone", "noise")
     parallel_filter: ParallelFilter | None = None
     dead_zone: PerJoint = 0.0
+    noise: PerJoint | None = None
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
-        rows = model_rows(model, pieces, columns, dead_zone=self.zone(model))
+        noise = 1.0 if self.noise is None else per_joint(self.noise, model.robot.joint_names, "noise")[:, 0]
+        rows = model_rows(model, pieces, columns, dead_zone=self.zone(model), noise=noise)
         return rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
 
     def zone(self, model: DynamicModel) -> Array:

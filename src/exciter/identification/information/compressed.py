@@ -36,6 +36,7 @@ OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each 
 LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
 SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
+LEAST_TOLD_FRACTION = 0.05  #: of the degrees of freedom of other joints, by which the noise of one is told
 EXACT_DATA_NOISE = 1e-13  #: of the torque: what rounding leaves of exact data
 FEWEST_FREE_ROWS = 30.0  #: independent rows of a run beyond what the fit took, from which its noise is known
 RUN_NOISE_ROUNDING = 1e-9  # of the torque: less is rounding, not noise
@@ -147,13 +148,21 @@ class Compressed:
     def noise_of(self, values: Array, weights: ArrayLike) -> Array:
         """σ (J,) of one row per joint, from the residuals of an estimate that was weighted by 1/``weights`` (J,): Σ e²
         of a joint has as many degrees of freedom as rows less what the fit took."""
-        return self.residual_noise(values, self.taken_by(weights))
+        return self.residual_noise(values, self.taken_by(weights), np.asarray(weights, dtype=float))
 
-    def residual_noise(self, values: Array, took: Array) -> Array:
-        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding."""
+    def residual_noise(self, values: Array, took: Array, weights: Array) -> Array:
+        """The same of an estimate that took so many degrees of freedom (J,) of each joint's rows; above rounding. Rows
+        that the fit took wholly, as forces of the ground may leave them, tell nothing of their noise: it is what
+        ``weights`` (J,) say beside that of others, else the next fit would trust them without end, or waver."""
         sigma = np.sqrt(self.squares(values).sum(axis=0) / np.maximum(self.rows.sum(axis=0) - took, 1.0))
         least = np.where(self.rows.any(axis=0), np.maximum(EXACT_DATA_NOISE * self.rms, 1e-300), 1.0)  # of no rows: any
-        return np.asarray(np.maximum(sigma, least))
+        sigma, rows = np.maximum(sigma, least), self.rows.sum(axis=0)
+        left = rows - took
+        told = left >= max(1.0, LEAST_TOLD_FRACTION * float(np.median(left[rows > 0]))) if rows.any() else left >= 1.0
+        if told.any() and not told[rows > 0].all():
+            weights = np.broadcast_to(weights, sigma.shape)
+            sigma = np.where(told | (rows == 0), sigma, weights * np.median(sigma[told] / weights[told]))
+        return np.asarray(sigma)
 
     def settled(self, solve: Callable[[Array], Array], noise: Array) -> tuple[Array, Array, bool]:
         """Values (p,) of ``solve`` with weights 1/noise and noise (J,) of their residuals: ``until_noise_settles``."""
@@ -299,7 +308,7 @@ class GroupFactors:
     def add(self, first: int, fold: Index, rows: Rows) -> None:
         """More rows, of the groups ``first`` + ``fold`` (N,)."""
         rows[:0].equations()  # refuses what must not be used; all of them would be a copy
-        share, present = rows.independent / max(len(rows), 1), 1.0 if rows.present is None else rows.present
+        share, present = rows.independent / max(len(rows), 1), rows.counted / max(len(rows), 1)
         for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
             if start < end:
                 group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]

@@ -11,16 +11,19 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.signals.contact_stretches import stances
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, compress, run_scales
-from exciter.identification.runs.run import Run, without_load
+from exciter.identification.runs.run import NotKept, Run, bounded_parts, without_load
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
 
 HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
+PROJECTED_NOISE_ROUNDS = 3  #: of noise and of equations that are projected by it
+LEAST_PROJECTED_NOISE_FRACTION = 1e-3  #: of the noisiest equation: an equation that is trusted more decides alone
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
 
 
@@ -43,6 +46,8 @@ class Problem:
         object.__setattr__(self, "runs", tuple(self.runs))
         if not self.runs:
             raise RecordingError("there is nothing to identify from; give at least one recording")
+        if not self.model.stances and (found := stances(bounded_parts(self._at_hand))):
+            object.__setattr__(self, "model", replace(self.model, stances=found))
         if self.folds < 1:
             raise ParameterError(f"{self.folds} folds; give 1 or more")
         for run in self.runs:
@@ -51,6 +56,11 @@ class Problem:
                     f"{run.name} has the joints {', '.join(run.recording.joints)}, the robot "
                     f"{', '.join(self.model.robot.joint_names)}; see Recording.arranged"
                 )
+
+    @property
+    def _at_hand(self) -> list[Run]:
+        """Runs whose samples were kept."""
+        return [run for run in self.runs if not isinstance(run.bounded.parts, NotKept)]
 
     @property
     def run_names(self) -> str:
@@ -98,6 +108,11 @@ class Problem:
         """Equations of an instant."""
         return self.formulation.equations(self.model)
 
+    @property
+    def driven(self) -> frozenset[str]:
+        """Joints with a drive, whose torque cannot be zero throughout."""
+        return frozenset(self.model.robot.joint_names[j] for j in self.model.robot.actuated)
+
     def along(self, runs: tuple[Run, ...]) -> Problem:
         """The same torques beside other motions, weighted as here."""
         other = replace(self, runs=runs)
@@ -135,6 +150,32 @@ class Problem:
         sides.flags.writeable = False
         return replace(rows, sides=sides)
 
+    @property
+    def _alike_equations(self) -> list[list[int]]:
+        """Numbers of equations whose errors are taken to be of one size: those of the base's place, those of its
+        attitude, that of every other joint."""
+        free = list(self.model.robot.free_base)
+        return [*([free[:3], free[3:]] if free else []), *([j] for j in range(self.model.n) if j not in free)]
+
+    @cached_property
+    def projecting(self) -> Formulation:
+        """The formulation, with the noise by which unknown forces of the ground are taken off: that of the equations
+        they are taken off from, found from residuals again and again (Förstner's estimate of variance components)."""
+        asked = self.formulation
+        if not any(self.model.stances) or not isinstance(asked, InverseDynamic) or asked.noise is not None:
+            return asked
+        noise = np.ones(self.model.n)
+        for _ in range(PROJECTED_NOISE_ROUNDS):
+            known = replace(asked, noise=tuple(noise.tolist()))
+            measured = replace(self.bounded, formulation=known, folds=1, balanced=False).measured
+            values, left = measured.information(noise).solve(self.names)[0], measured.squares
+            redundancy = np.maximum(measured.rows.sum(axis=0) - measured.taken_by(noise), 0.0)
+            squares, found = left(values).sum(axis=0), noise.copy()
+            for group in self._alike_equations:  # of which forces of the ground may take some wholly
+                found[group] = np.sqrt(squares[group].sum() / max(redundancy[group].sum(), 1.0))
+            noise = np.maximum(found, LEAST_PROJECTED_NOISE_FRACTION * found.max())
+        return replace(asked, noise=tuple(noise.tolist()))
+
     def _as_measured(self) -> Iterator[tuple[int, Rows]]:
         if "_held" in self.__dict__:
             yield from self.__dict__["_held"]
@@ -143,7 +184,7 @@ class Problem:
         for index, run in enumerate(self.runs):
             room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
-                for rows in self.formulation.rows(self.model, self.pieces(run), self.base.independent):
+                for rows in self.projecting.rows(self.model, self.pieces(run), self.base.independent):
                     room -= rows.sides.nbytes
                     if room >= 0:
                         held.append((index, rows))
@@ -161,8 +202,15 @@ class Problem:
         for index, run in enumerate(self.runs):
             mine = found.where(found.run == index)
             for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):
-                if squares == 0.0 and rows:  # no rows: it rests throughout, as it may where another run moves it
+                if (
+                    squares == 0.0 and rows and joint in self.driven
+                ):  # no rows: it rests throughout, as it may where another run moves it
                     raise zero_torque(joint, run.name)
+        if not found.signal.any():
+            raise RecordingError(
+                "all equations have zero on their right side: nothing acts on the robot whose size is known, so that "
+                "parameters are known up to a factor only; give joint torques, or forces of contacts"
+            )
         return found
 
     @cached_property
@@ -180,7 +228,7 @@ class Problem:
             self.model.robot.joint_names[j] for j in range(self.model.n) if all(j in run.silent for run in self.runs)
         }
         for joint, rows in zip(measured.joints, measured.rows.sum(axis=0), strict=True):
-            if not rows and measured.rows.any() and joint not in silent:
+            if not rows and measured.rows.any() and joint not in silent and joint in self.driven:
                 raise resting(joint)
         scales = self.scales[measured.run]
         if (scales == 1.0).all():

@@ -75,7 +75,8 @@ class MassBound(Bound):
         return mass if self.joint is None else {"joint": self.joint, **mass}
 
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
-        chosen = range(model.robot.n_bodies) if self.joint is None else [model.robot.body(self.joint)]
+        bodies = [j for j, joint in enumerate(model.robot.bodies) if not joint.is_massless]
+        chosen = bodies if self.joint is None else [model.robot.body(self.joint)]
         row = np.zeros((1, len(model.standard)))
         row[0, [10 * j for j in chosen]] = 1.0
         scale = max(float(sum(reference.links[j, 0] for j in chosen)), self.lower)
@@ -280,8 +281,9 @@ def coefficient_matrix(c: Array) -> Array:
 def physical_problems(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:
     """What is wrong with χ (p,), in words; nothing for a robot that can exist."""
     values = np.asarray(chi, dtype=float)
-    names = [f"the body of joint '{name}'" for name in model.robot.tree_names]
-    bodies = consistency(model.joint_frame_inertias(values), names)
+    there = [j for j, joint in enumerate(model.robot.bodies) if not joint.is_massless]
+    names = [f"the body of joint '{model.robot.tree_names[j]}'" for j in there]
+    bodies = consistency(model.joint_frame_inertias(values)[there], names)
     problems = [str(link) for link in bodies.links if not link.consistent]
     terms = values[model.inertial_size :]
     wanted = [flag for term in model.bound for flag in term.nonnegative]

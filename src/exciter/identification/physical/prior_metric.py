@@ -140,7 +140,7 @@ class StandardEquations:
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
         reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
         taken = ((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0)
-        return whole.residual_noise(self.grouping @ chi, taken)
+        return whole.residual_noise(self.grouping @ chi, taken, weights)
 
 
 @dataclass(frozen=True, eq=False)

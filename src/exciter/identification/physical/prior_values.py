@@ -87,6 +87,7 @@ class Described(PriorValues):
         wrong = worse > WRONG_MASS_RESIDUAL_RATIO and not 1.0 / WRONG_MASS_FACTOR < factor < WRONG_MASS_FACTOR
         factor = factor if wrong else 1.0
         links, thin = _thickened(links * factor, mass * factor * _rods(equations))
+        thin &= [not joint.is_massless for joint in equations.model.robot.bodies]  # of whom there is no body to speak
         names = compress(equations.model.robot.tree_names, thin)
         plausible = " (plausible values, not the manufacturer's)" if equations.model.robot.nominal else ""
         notes = [done("prior", f"prior: the inertias of the robot's description{plausible}")]

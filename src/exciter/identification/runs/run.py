@@ -18,7 +18,7 @@ from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality.evidence import Windows, visible_period
-from exciter.experiment.quality.prepare_log import fallen_back, process, usual_route
+from exciter.experiment.quality.prepare_log import fallen_back, process, usual_route, with_constant_contacts
 from exciter.experiment.quality.quality import Quality, check
 from exciter.experiment.quality.repair import Repaired, RepairedLog, RepairTally, repair
 from exciter.experiment.recording import Payload, Recording
@@ -319,6 +319,7 @@ class LongLog:
         if not isinstance(route, FourierFit):
             raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")
         part, _ = route.of_average(average_periods(self.repaired, route.period, route.settled))
+        part = with_constant_contacts(part, self.repaired())
         notes = (*self.notes, *why, *part.notes)
         return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
 

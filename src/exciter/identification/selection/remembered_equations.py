@@ -40,6 +40,8 @@ class RememberedDynamic(InverseDynamic):
 
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:
         held = tuple(piece for piece in pieces if len(piece))
+        if any(piece.contact is not None for piece in held):  # forces that are taken off mix all columns of a joint's
+            return super().rows(model, held, columns)
         assert self.parallel_filter is not None
         motions = tuple(id(piece.motion) for piece in held)
         if motions not in self._known:

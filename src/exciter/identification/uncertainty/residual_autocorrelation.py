@@ -325,7 +325,7 @@ def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
     counted, held = np.zeros(1), list[Array]()
     for piece in pieces:
         held.append(by_time(piece))
-        counted = counted + piece.counted
+        counted = counted + piece.there
         if sum(part.shape[2] for part in held) >= 2 * most:
             sums, before = _products(before, np.concatenate(held, axis=2), most)
             yield counted, *sums

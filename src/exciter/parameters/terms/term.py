@@ -76,9 +76,9 @@ def joint_columns(robot: Robot, joints: list[int], *kinds: Column) -> Columns:
 
 
 def joint_indices(robot: Robot, joints: tuple[str, ...] | str | None) -> list[int]:
-    """Indices of the named joints, all joints for None; unknown and repeated names are refused."""
+    """Indices of the named joints, all that a drive acts on for None; unknown and repeated names are refused."""
     if joints is None:
-        return list(range(robot.n))
+        return list(robot.actuated)
     names = (joints,) if isinstance(joints, str) else tuple(joints)
     if len(set(names)) != len(names) or not names:
         raise ParameterError(f"a term was given the joints {list(names)}; name at least one joint, each once")
@@ -88,7 +88,7 @@ def joint_indices(robot: Robot, joints: tuple[str, ...] | str | None) -> list[in
 def revolute_indices(robot: Robot, joints: tuple[str, ...] | str | None, what: str) -> list[int]:
     """Indices of the named joints, which must turn; all that turn for None."""
     turning = [index for index, joint in enumerate(robot.joints) if not joint.is_prismatic]
-    wanted = turning if joints is None else joint_indices(robot, joints)
+    wanted = [j for j in turning if robot.joints[j].actuated] if joints is None else joint_indices(robot, joints)
     if not wanted:
         problem = f"{what} repeats every turn, but no joint of robot '{robot.name}' turns"
         raise ParameterError(f"{problem}; leave the term out")

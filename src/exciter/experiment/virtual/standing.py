@@ -1,0 +1,223 @@
+"""A virtual robot with a free base on level ground: MuJoCo's contacts, and a controller that holds a given motion.
+
+The base is asked for a smooth motion while the feet stay where they are; the legs follow (``standing_motion``). Joints
+are held by τ = τ_ff + K_p (q_d − q) + K_d (q̇_d − q̇), the feed-forward from the description's inverse dynamics with the
+least forces of the ground that do it. What comes of it is MuJoCo's: feet roll, give a little and may slip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from exciter.dynamics.contacts import Stance, checked_stance, contact_bias, contact_jacobian
+from exciter.dynamics.dynamics import Dynamics
+from exciter.errors import MotionError, RobotError
+from exciter.experiment.recording.base_sensing import Contacts, TwistAxes
+from exciter.experiment.recording.recording import About, Recording
+from exciter.experiment.virtual.plant import Plant, build, engine
+from exciter.experiment.virtual.true_parameters import Truth
+from exciter.robot.base_motion import BaseMotion, quaternions, rotation_of_angles
+from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
+from exciter.settings import Number, Settings
+from exciter.typing import Array
+
+CLOSED_M = 1e-12  #: [m] by which feet may miss their places
+MOST_NEWTON_STEPS = 50
+LARGEST_NEWTON_STEP_RAD = 0.5
+FALLEN_FRACTION = 0.5  #: of the height asked for: less, and the robot fell
+
+
+@dataclass(frozen=True)
+class StandingControl(Settings):
+    """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint; friction: of the ground; step [s] of the simulation,
+    in which torques hold."""
+
+    stiffness: Annotated[float, Number(least=0.0, unit="N·m/rad")] = 30.0
+    damping: Annotated[float, Number(least=0.0, unit="N·m·s/rad")] = 0.3
+    friction: Annotated[float, Number(above=0.0)] = 1.0
+    step: Annotated[float, Number(above=0.0, unit="s")] = 5e-4
+
+
+@dataclass(frozen=True)
+class StandingNoise(Settings):
+    """σ of one sample: position [rad] and torque [N·m] of joints, place [m], attitude [rad], velocity [m/s] and spin
+    [rad/s] of the base."""
+
+    position: float = 1e-4
+    torque: float = 0.02
+    place: float = 3e-4
+    attitude: float = 5e-4
+    velocity: float = 5e-3
+    spin: float = 5e-3
+
+
+def started(motion: Motion, place: ArrayLike, seconds: float = 1.0) -> Motion:
+    """A motion about ``place`` (k,) that begins there at rest, and is as it was, about it, after ``seconds``."""
+    x = np.clip((motion.time - motion.time[0]) / seconds, 0.0, 1.0)[:, None]
+    s, sd = x**3 * (10.0 - 15.0 * x + 6.0 * x**2), 30.0 * x**2 * (1.0 - x) ** 2 / seconds
+    sdd = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / seconds**2
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    return Motion(motion.time, s * q + np.asarray(place), sd * q + s * qd, sdd * q + 2.0 * sd * qd + s * qdd)
+
+
+def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLike) -> Motion:
+    """The whole robot (N, n), while its six base joints do ``base`` (N, 6) and the frames of the stance stay where they
+    are in ``posture`` (n,). Every leg needs as many joints as its contact holds."""
+    if not robot.free_base:
+        raise RobotError(f"robot '{robot.name}' has no free base; load it with base: free")
+    dynamics, start = Dynamics(robot), np.atleast_2d(np.asarray(posture, dtype=float))
+    held = tuple(replace(contact, radius=0.0) for contact in checked_stance(robot, stance))
+    free, legs = list(robot.free_base), [j for j in range(robot.n) if j not in robot.free_base]
+    targets = [dynamics.placement(contact.frame, start)[1][0] for contact in held]
+    moved = [j for j in legs if np.any([robot.frame(c.frame).joint in _below(robot, j) for c in held])]
+    if len(moved) != sum(contact.size for contact in held) or any(contact.kind == "flat" for contact in held):
+        raise MotionError(f"{len(moved)} joints cannot hold {len(held)} points in one way; give legs of three joints")
+    q = np.tile(start, (len(base), 1))
+    q[:, free] = base.q
+    for _ in range(MOST_NEWTON_STEPS):
+        places = [dynamics.placement(contact.frame, q)[1] for contact in held]
+        error = np.hstack([target - place for target, place in zip(targets, places, strict=True)])
+        if np.abs(error).max() < CLOSED_M:
+            break
+        jacobian = contact_jacobian(dynamics, held, q)[:, :, moved]
+        step = np.linalg.solve(jacobian, error[:, :, None])[:, :, 0]
+        q[:, moved] += np.clip(step, -LARGEST_NEWTON_STEP_RAD, LARGEST_NEWTON_STEP_RAD)
+    else:
+        raise MotionError("the legs do not reach: the base moves farther than the feet allow; ask for less")
+    jacobian = contact_jacobian(dynamics, held, q)
+    qd, qdd = np.zeros_like(q), np.zeros_like(q)
+    qd[:, free], qdd[:, free] = base.qd, base.qdd
+
+    def legs_of(rates: Array, rest: Array | float) -> Array:
+        right = -np.einsum("Nmj,Nj->Nm", jacobian[:, :, free], rates) - rest
+        return np.asarray(np.linalg.solve(jacobian[:, :, moved], right[:, :, None])[:, :, 0])
+
+    qd[:, moved] = legs_of(base.qd, 0.0)
+    qdd[:, moved] = legs_of(base.qdd, contact_bias(robot, held, q, qd))
+    return Motion(base.time, q, qd, qdd)
+
+
+def _below(robot: Robot, joint: int) -> set[int]:
+    return {j for j in range(robot.n) if joint in robot.ancestors(j)}
+
+
+def least_forces(dynamics: Dynamics, stance: Stance, motion: Motion, torque: Array) -> tuple[Array, Array]:
+    """Torque of the joints (N, n), zero of the base, and forces of the ground (N, m) in axes of the world, the least
+    that carry the base: of what the motion takes altogether (N, n)."""
+    free = list(dynamics.robot.free_base)
+    jacobian = contact_jacobian(dynamics, stance, motion.q)
+    carrying = np.linalg.pinv(jacobian[:, :, free].swapaxes(1, 2))
+    forces = np.einsum("Nij,Nj->Ni", carrying, torque[:, free])
+    joints = torque - np.einsum("Nmj,Nm->Nj", jacobian, forces)
+    joints[:, free] = 0.0
+    return joints, forces
+
+
+@dataclass(frozen=True, eq=False)
+class Stood:
+    """What happened, exactly: motion and torque (N, n) of all joints, forces (N, 3 k) of the ground on the feet, in
+    axes of the world."""
+
+    robot: Robot
+    contacts: Contacts
+    motion: Motion
+    torque: Array
+    forces: Array
+    period: float | None = None
+
+    def between(self, start: float, end: float) -> Stood:
+        """Samples of start ≤ time < end [s], whose time begins at zero."""
+        kept = (self.motion.time >= start - 1e-9) & (self.motion.time < end - 1e-9)
+        moved = Motion(*(x[kept] for x in (self.motion.time - start, self.motion.q, self.motion.qd, self.motion.qdd)))
+        return replace(self, motion=moved, torque=self.torque[kept], forces=self.forces[kept])
+
+    def recording(self, noise: StandingNoise, seed: int = 0, *, forces: bool = False) -> Recording:
+        """As sensors would say it; forces: whether those of the ground are measured, too."""
+        rng, free = np.random.default_rng(seed), list(self.robot.free_base)
+        legs = [j for j in range(self.robot.n) if j not in free]
+
+        def noisy(values: Array, sigma: float) -> Array:
+            return values + sigma * rng.standard_normal(values.shape)
+
+        motion = self.motion
+        base = BaseMotion.of_joints(motion.q[:, free], motion.qd[:, free], motion.qdd[:, free])
+        turn = rotation_of_angles(noisy(np.zeros((len(motion), 3)), noise.attitude))  # small: any three angles will do
+        return Recording(
+            joints=tuple(self.robot.joint_names[j] for j in legs),
+            time=motion.time,
+            q=noisy(motion.q[:, legs], noise.position),
+            torque=noisy(self.torque[:, legs], noise.torque),
+            base_position=noisy(base.position, noise.place),
+            base_orientation=quaternions(base.rotation @ turn),
+            base_twist=np.hstack([noisy(base.velocity, noise.velocity), noisy(base.spin, noise.spin)]),
+            contact=np.ones((len(motion), len(self.contacts.frames))),
+            contact_force=self.forces if forces else None,
+            about=About(period=self.period, contacts=self.contacts, base_twist=TwistAxes("world", "local")),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StandingRobot:
+    """truth: what the robot really is; its description is what the controller knows."""
+
+    truth: Truth
+    contacts: Contacts
+    control: StandingControl = field(default_factory=StandingControl)
+
+    def plant(self) -> Plant:
+        """MuJoCo's, with round feet on a plane."""
+        robot = self.truth.robot
+        return build(self.truth, ground=[(contact, robot.frame(contact.frame)) for contact in self.contacts.all])
+
+    def stand(self, motion: Motion, described: Robot, period: float | None = None) -> Stood:
+        """Follow a motion (N, n) at uniform instants, from rest in its first posture; described: what the feed-forward
+        knows. Samples are at the motion's instants."""
+        mujoco, control, plant = engine(), self.control, self.plant()
+        model, data, dof, stance = plant.model, plant.data, plant.link, self.contacts.all
+        interval = float(motion.time[1] - motion.time[0])
+        every = max(1, round(interval / control.step))
+        model.opt.timestep = interval / every
+        for k in range(len(stance)):
+            model.geom(f"foot{k}").friction[0] = control.friction
+        dynamics = Dynamics(described)
+        ahead, _ = least_forces(dynamics, stance, motion, dynamics.inverse_dynamics(motion))
+        legs = np.array([j for j in range(described.n) if j not in described.free_base])
+        own = dof[legs]
+        data.qpos[dof] = motion.q[0]
+        q, qd, qdd, torque = (np.zeros(motion.q.shape) for _ in range(4))
+        forces = np.zeros((len(motion), 3 * len(stance)))
+        wanted = np.stack([ahead[:, legs], motion.q[:, legs], motion.qd[:, legs]])
+        for k in range(len(motion)):
+            step = (wanted[:, min(k + 1, len(motion) - 1)] - wanted[:, k]) / every
+            for tick in range(every):  # between samples, too: a controller that jumps would be logged before each jump
+                ff, place, speed = wanted[:, k] + tick * step
+                given = ff + control.stiffness * (place - data.qpos[own]) + control.damping * (speed - data.qvel[own])
+                data.qfrc_applied[own] = given
+                if tick == 0:
+                    mujoco.mj_forward(model, data)
+                    torque[k, legs] = given
+                    q[k], qd[k], qdd[k] = data.qpos[dof], data.qvel[dof], data.qacc[dof]
+                    forces[k] = _ground_forces(mujoco, plant, len(stance))
+                mujoco.mj_step(model, data)
+        height = described.free_base[2]
+        if not np.isfinite(q).all() or (q[:, height] < FALLEN_FRACTION * motion.q[:, height]).any():
+            raise MotionError("the virtual robot fell; ask for less, or control it more stiffly")
+        return Stood(described, self.contacts, Motion(motion.time, q, qd, qdd), torque, forces, period)
+
+
+def _ground_forces(mujoco: Any, plant: Plant, feet: int) -> Array:
+    """(3 k,) on the feet, in axes of the world."""
+    found, own, data = np.zeros((feet, 3)), np.zeros(6), plant.data
+    numbers = {plant.model.geom(f"foot{k}").id: k for k in range(feet)}
+    for number in range(data.ncon):
+        contact = data.contact[number]
+        mujoco.mj_contactForce(plant.model, data, number, own)
+        force = contact.frame.reshape(3, 3).T @ own[:3]
+        for geom, sign in ((contact.geom1, -1.0), (contact.geom2, 1.0)):
+            if geom in numbers:
+                found[numbers[geom]] += sign * force
+    return found.ravel()
