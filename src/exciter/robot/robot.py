@@ -59,7 +59,7 @@ class Joint:
     """One joint and the body it moves. rotation (3, 3), translation (3,) [m]: joint frame in the parent's joint frame
     at q = 0. axis (3,): unit vector in the joint frame. inertia (10,): m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
     about the joint-frame origin, in the joint frame (Pinocchio's order) [kg, kg·m, kg·m²]. bodiless: it moves no body
-    of its own, but the next joint of the same one (MJCF)."""
+    of its own, but the next joint of the same one (MJCF). actuated: a drive gives it torque."""
 
     name: str
     kind: JointKind
@@ -71,6 +71,7 @@ class Joint:
     inertia: Array
     link: str = ""
     bodiless: bool = False
+    actuated: bool = True
 
     def __post_init__(self) -> None:
         for attribute, shape in (("rotation", (3, 3)), ("translation", (3,)), ("axis", (3,)), ("inertia", (10,))):
