@@ -357,17 +357,21 @@ def test_exit_codes_are_told_as_they_are(capsys):
 
 
 def test_flags_go_before_the_file_and_into_the_reading(capsys, tmp_path):
-    """A mimic pair can be locked from the command line; --lock overrides lock: of --config."""
+    """A mimic pair is one joint, locked by its leader, a pattern or both; --lock overrides lock: of --config."""
     follower = """<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/><axis xyz="0 0 1"/>
     <limit effort="1" velocity="1" lower="-1" upper="1"/></joint><link name="d"/><joint name="m" type="revolute">
     <parent link="a"/><child link="d"/><axis xyz="0 0 1"/><mimic joint="k"/>
     <limit effort="1" velocity="1" lower="-1" upper="1"/></joint>"""
     path = write(tmp_path / "gripper.urdf", ONE_JOINT.format(**{**GOOD, "more": follower}))
-    assert "mimic" in fails(capsys, "base", path)
-    assert json.loads(run(capsys, "base", path, "--json", "--lock", "k", "--lock", "m")[1])["joints"] == 1
-    config = write(tmp_path / "config.yaml", "lock: {k: 0.5, m: 0.5}\nlimits: {acceleration: 3}")
+    assert json.loads(run(capsys, "base", path, "--json")[1])["joints"] == 2
+    for flags in (("--lock", "k"), ("--lock", "[km]"), ("--lock", "k", "--lock", "m"), ("--only", "j")):
+        assert json.loads(run(capsys, "base", path, "--json", *flags)[1])["joints"] == 1
+    assert "joint 'm' follows 'k', and cannot be locked alone" in fails(capsys, "base", path, "--lock", "m")
+    assert "it follows 'k', and is at 0.5 then" in fails(capsys, "base", path, "--lock", "k=0.5", "--lock", "m=0.1")
+    assert "unknown joint 'g*'" in fails(capsys, "base", path, "--lock", "g*")
+    config = write(tmp_path / "config.yaml", "lock: {k: 0.5}\nlimits: {acceleration: 3}")
     data = json.loads(run(capsys, "base", path, "--json", "--config", config, "--lock", "k=0.1", "--all", "--mdh")[1])
-    assert "'k' at 0.1" in " ".join(data["notes"])
+    assert "'k' at 0.1, 'm' at 0.1" in " ".join(data["notes"])
     assert not any("assumed" in note for note in data["notes"])
     assert len(data["verdicts"]) == data["standard"]
     assert data["mdh"][0]["joint"] == "j"

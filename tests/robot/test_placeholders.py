@@ -11,8 +11,8 @@ import pytest
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
+from exciter.robot.lock import lock
 from exciter.robot.placeholders import bare_bodies, is_physical
-from exciter.robot.robot import lock
 from exciter.robot.spatial import transform_inertia
 from support.robots import random_robot
 

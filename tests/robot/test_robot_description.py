@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from exciter.errors import ExciterError, RobotError
+from exciter.errors import ExciterError
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot.description import read_mjcf, read_urdf
@@ -265,18 +265,6 @@ def test_code_and_file_give_the_same_limits() -> None:
     by_options = options.apply(read_urdf(ROBOTS / "gantry.urdf"))
     by_code = read_urdf(ROBOTS / "gantry.urdf").with_limits(acceleration={"x": 2.0}, torque=50.0)
     assert [j.limits for j in by_options.joints] == [j.limits for j in by_code.joints]
-
-
-def test_mimic_joints_are_accepted_when_both_are_locked(tmp_path: Path) -> None:
-    text = (ROBOTS / "gripper_arm.urdf").read_text()
-    tag = '<axis xyz="0 -1 0"/>'
-    file = tmp_path / "mimic.urdf"
-    file.write_text(text.replace(tag, tag + '<mimic joint="finger_1"/>'))
-    for lock in ({}, {"finger_2": 0.0}, {"finger_1": 0.0}):
-        with pytest.raises(RobotError, match=r"joint 'finger_2' follows 'finger_1'.*lock both"):
-            read_urdf(file, options=RobotOptions(lock=lock))
-    robot = read_urdf(file, options=RobotOptions(lock={"finger_1": 0.0, "finger_2": 0.0}))
-    assert robot.joint_names == ("pan", "lift", "elbow")
 
 
 # -- MJCF ----------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from exciter.errors import RobotError
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.description import read_mjcf, read_urdf
+from exciter.robot.lock import lock
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.robot import Robot, lock
+from exciter.robot.robot import Robot
 from support.paths import ROBOTS
 
 FILES = ("gantry.urdf", "two_arms.urdf", "gripper_arm.urdf", "arm.xml")

@@ -69,6 +69,7 @@ VALUE_KINDS: dict[str, Callable[[str], Any]] = {
 #: what the list of arguments cannot say
 FURTHER: dict[str, dict[str, Any]] = {
     "--lock": {"action": "append", "default": []},
+    "--only": {"action": "append", "default": []},
     "--gravity": {"nargs": 3, "type": float, "metavar": ("X", "Y", "Z")},
 }
 

@@ -14,14 +14,16 @@ from exciter.commands.common import chosen_robot, console, plain_table
 from exciter.files import json_text
 from exciter.notes import texts
 from exciter.parameters.terms import JointTerm, joint_terms
-from exciter.pipeline.base import FoundBase, base
+from exciter.pipeline.base import BASE_PARTS, FoundBase, base
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot
 
 
 def run(arguments: argparse.Namespace) -> None:
+    parts = [word for word in arguments.only if word in BASE_PARTS]
+    arguments.only = [word for word in arguments.only if word not in BASE_PARTS]
     robot = chosen_robot(arguments)
-    found = base(robot, terms_of(arguments, robot), only=arguments.only, numeric=arguments.numeric)
+    found = base(robot, terms_of(arguments, robot), only=next(iter(parts), None), numeric=arguments.numeric)
     if arguments.json:
         data = found.to_dict(everything=arguments.all, table=arguments.mdh, augmented=arguments.barycentric)
         print(json_text(data), end="")

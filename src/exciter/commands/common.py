@@ -41,7 +41,7 @@ def with_flags(options: RobotOptions, arguments: argparse.Namespace) -> RobotOpt
     """A flag goes before the file."""
     lock = {**options.lock, **dict(locked(text) for text in arguments.lock)}
     gravity = options.gravity if arguments.gravity is None else tuple(arguments.gravity)
-    return replace(options, lock=lock, gravity=gravity)
+    return replace(options, lock=lock, gravity=gravity, only=tuple(arguments.only) or options.only)
 
 
 def refuse_parts_of_sets(*paths: Path) -> None:

@@ -91,6 +91,12 @@ class NumbaEngine(NumpyEngine):
         self._call("adjoint", (*_rows(rows), *seeds, *motion), shape[1], *out)
         return out
 
+    def rows_adjoint(self, chain: Chain, seeds: Array, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+        seeds, q, qd, qdd = writable(seeds, wrapped(chain, q), qd, qdd)
+        out = np.empty(q.shape), np.empty(q.shape), np.empty(q.shape)
+        kernels("seeded").rows_adjoint(*_geometry(chain), seeds, q, qd, qdd, 0, q.shape[1], *out)
+        return out
+
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         q, qd = writable(wrapped(chain, q), qd)
         n, samples = q.shape

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics.coupled_rows import ProjectedRows
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
@@ -27,6 +28,7 @@ from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
+from exciter.robot.coupling import coupled_motion
 from exciter.robot.limits import Limits
 from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
@@ -43,6 +45,7 @@ MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 BASE_JOINTS = 6
+COUPLED_BASE_SAMPLES = 100  # random states whose projected rows decide a rank; beside twice what a joint's share asks
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
 
@@ -155,9 +158,13 @@ class DynamicModel:
             part = slice(start, min(start + size, len(motion)))
             piece = motion[part]
             terms = values[:, start % block : start % block + len(piece)]
-            batch = RowBatch(self.dynamics.chain, layout, terms, np.ones(self.n), *piece.samples_last)
             phi = np.zeros((self.n, layout.size + room, len(piece)))  # samples last: every write is contiguous
-            self.engine.columns(batch, phi)
+            if self.robot.coupling is None:
+                batch = RowBatch(self.dynamics.chain, layout, terms, np.ones(self.n), *piece.samples_last)
+                self.engine.columns(batch, phi)
+            else:
+                for rows in ProjectedRows(self.dynamics, piece, layout, terms, np.ones(self.n)).batches(room):
+                    phi[:, :, rows.samples] = rows.joints
             yield part, phi.transpose(2, 0, 1)
 
     def torque(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
@@ -241,7 +248,7 @@ class DynamicModel:
 
     def layout(self, columns: Sequence[int] | Index) -> ColumnLayout:
         """Standard columns to keep, in that order; ``base.independent`` for the base parameters."""
-        return ColumnLayout.select(self.n, self.entries, columns)
+        return ColumnLayout.select(self.robot.n_bodies, self.entries, columns)
 
     def rows(self, motion: Motion, layout: ColumnLayout, weights: ArrayLike | None = None) -> MotionRows:
         """The rows of a motion for the columns of a layout; weights 1/σ_j² [1/(N·m)²] per joint, one unless given."""
@@ -249,7 +256,10 @@ class DynamicModel:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters of this model: in closed form, or from random samples where a term has no rule."""
+        """The base parameters of this model: in closed form, or from random samples where a term has no rule; where
+        bodies follow joints, the closed form of the tree, and of that what random samples show of the joints' rows."""
+        if self.robot.coupling is not None:
+            return coupled_base(self)
         if not all(isinstance(term, TERMS_WITH_RULE) for term in self.terms):
             return numeric_model_base(self)
         closed = symbolic_base(self.dynamics.robot, self.standard[self.inertial_size :])
@@ -311,7 +321,7 @@ class MotionRows:
     def __post_init__(self) -> None:
         self.model.dynamics.check(self.motion)
         rows = [row for row, _ in self.model.entries]
-        if len(self.layout.inertial) != self.model.n or self.layout.term_row.tolist() != rows:
+        if len(self.layout.inertial) != self.model.robot.n_bodies or self.layout.term_row.tolist() != rows:
             raise ParameterError("the layout was made for another model; make it with this model's layout(columns)")
 
     @cached_property
@@ -319,9 +329,16 @@ class MotionRows:
         chain, terms = self.model.dynamics.chain, self.model.term_values(self.motion)
         return RowBatch(chain, self.layout, terms, self.weights, *self.motion.samples_last)
 
+    @cached_property
+    def _projected(self) -> ProjectedRows | None:
+        """Where bodies follow joints."""
+        terms = self.model.term_values(self.motion)
+        coupled = self.model.robot.coupling is not None
+        return ProjectedRows(self.model.dynamics, self.motion, self.layout, terms, self.weights) if coupled else None
+
     def gram(self) -> Array:
         """H = Σ_j w_j W_jᵀ W_j (b, b)."""
-        return self.model.engine.gram(self._batch)
+        return self.model.engine.gram(self._batch) if self._projected is None else self._projected.gram()
 
     def pullback(self, dfdh: Array, torque_seed: Array | None = None) -> MotionGradient:
         """Gradient of f(H) for ∂f/∂H (b, b) with respect to every sample; with a torque_seed (N, n) that of
@@ -330,6 +347,9 @@ class MotionRows:
             raise ParameterError(f"∂f/∂H has shape {np.shape(dfdh)}; H is {self.layout.size} × {self.layout.size}")
         seed = None if torque_seed is None else self.model.dynamics.checked_seed(self.motion, torque_seed)
         inertias = self.model.dynamics.robot.inertias
+        if self._projected is not None:
+            gradient, terms = self._projected.adjoint(dfdh + dfdh.T, seed, inertias)
+            return gradient + self.model.terms_pullback(self.motion, terms)
         q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
         return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)
 
@@ -350,11 +370,11 @@ class BaseReaction:
             Joint(f"base:{k}", kind, k - 1, turn[k], np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(), np.zeros(10))
             for k, kind in enumerate(kinds)
         ]
-        moving = [replace(joint, parent=joint.parent + BASE_JOINTS) for joint in robot.joints]  # base, −1: the sixth
+        moving = [replace(body, parent=body.parent + BASE_JOINTS) for body in robot.bodies]  # base, −1: the sixth
         return Dynamics(Robot(robot.name, (*still, *moving), robot.gravity), self.model.engine)
 
     def regressor(self, motion: Motion) -> Array:
-        """(N, 6, 10 n): the wrench of each inertial parameter."""
+        """(N, 6, 10 per body): the wrench of each inertial parameter."""
         return self._dynamics.regressor(self._on_base(motion))[:, :BASE_JOINTS, 10 * BASE_JOINTS :]
 
     def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
@@ -365,7 +385,7 @@ class BaseReaction:
 
     def _on_base(self, motion: Motion) -> Motion:
         self.model.dynamics.check(motion)
-        still = np.zeros((len(motion), BASE_JOINTS))
+        motion, still = coupled_motion(self.model.robot, motion), np.zeros((len(motion), BASE_JOINTS))
         return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))
 
 
@@ -422,6 +442,32 @@ def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = Fal
     return excited_base(model, random_states(model.robot, samples, seed, static=static))
 
 
+def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
+    """Where bodies follow joints: Khalil & Dombre's order, first the tree in closed form, then what the coupling groups
+    further, by the rank of the projected rows of what is left, at random states."""
+    tree, size, p = symbolic_base(model.dynamics.robot.tree), model.inertial_size, len(model.standard)
+    if not (tree.decision.is_clear and reproduces(DynamicModel(model.robot.tree, (), model.engine), tree)):
+        return numeric_model_base(model, seed=seed)
+    columns = np.append(tree.independent, np.arange(size, p))
+    samples = COUPLED_BASE_SAMPLES + 2 * len(columns) // model.n
+    remembers = any(term.has_memory for term in model.bound)
+    motion = random_motion(model.robot, 3 * samples, seed) if remembers else random_states(model.robot, samples, seed)
+    r, layout = np.zeros((0, len(columns))), model.layout(columns)
+    for _, rows in model.regressor_chunks(motion, 2 * COUPLED_BASE_SAMPLES, layout):
+        r = np.asarray(np.linalg.qr(np.vstack([r, rows.reshape(-1, len(columns))]), mode="r"))
+    names = tuple(model.standard[k] for k in columns)
+    found = numeric_base(r, names, prismatic=prismatic_links(model.robot))
+    whole = np.zeros((len(columns), p))
+    whole[: len(tree), :size], whole[len(tree) :, size:] = tree.grouping, np.eye(p - size)
+    return BaseParameters(
+        standard=model.standard,
+        independent=columns[found.independent],
+        grouping=found.grouping @ whole,
+        decision=found.decision,
+        method=f"tree in closed form, its coupling numeric, {model.n * len(motion)} rows",
+    )
+
+
 def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
     rows = model.regressor(motion).reshape(-1, len(model.standard))
@@ -430,7 +476,7 @@ def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
 
 def static_base(model: DynamicModel) -> BaseParameters:
     """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
-    if not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
+    if model.robot.coupling is not None or not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
         return numeric_model_base(model, static=True)
     offsets = [name for name in model.standard[model.inertial_size :] if name.startswith("off")]
     return symbolic_static_base(model.dynamics.robot, offsets)
@@ -446,4 +492,5 @@ def inertia_base(model: DynamicModel) -> BaseParameters:
     """Second moments only (XX … ZZ of every link), masses and first moments taken as known (Rackl et al.)."""
     robot = model.dynamics.robot
     wanted = [name for name in inertial.names(model.robot.n_bodies) if split_name(name)[0] in INERTIA_SYMBOLS]
-    return restricted(symbolic_base(robot), wanted, prismatic_links(robot))
+    whole = symbolic_base(robot) if robot.coupling is None else coupled_base(DynamicModel(model.robot))
+    return restricted(whole, wanted, prismatic_links(robot))

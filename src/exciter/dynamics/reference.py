@@ -50,24 +50,24 @@ class Chain:
 
     @classmethod
     def of(cls, robot: Robot) -> Chain:
-        turned = np.array([rotation_to(joint.axis) for joint in robot.joints])
-        above = [np.eye(3) if j.parent == BASE else turned[j.parent] for j in robot.joints]
-        rotation = [u.T @ j.rotation @ t for u, j, t in zip(above, robot.joints, turned, strict=True)]
-        origin = [u.T @ j.translation for u, j in zip(above, robot.joints, strict=True)]
-        ancestors = [robot.ancestors(i) for i in range(robot.n)]
+        turned = np.array([rotation_to(joint.axis) for joint in robot.bodies])
+        above = [np.eye(3) if j.parent == BASE else turned[j.parent] for j in robot.bodies]
+        rotation = [u.T @ j.rotation @ t for u, j, t in zip(above, robot.bodies, turned, strict=True)]
+        origin = [u.T @ j.translation for u, j in zip(above, robot.bodies, strict=True)]
+        ancestors = [robot.ancestors(i) for i in range(robot.n_bodies)]
         joint = np.array([j for path in ancestors for j in path], dtype=np.int64)
         depth = [len(path) for path in ancestors]
         return cls(
             parent=robot.parents,
-            prismatic=np.array([j.is_prismatic for j in robot.joints]),
+            prismatic=np.array([j.is_prismatic for j in robot.bodies]),
             rotation=np.array(rotation),
             origin=np.array(origin),
             gravity=np.array(robot.gravity),
             first=np.concatenate([[0], np.cumsum(depth)]).astype(np.int64),
             joint=joint,
-            link_of=np.repeat(np.arange(robot.n), depth).astype(np.int64),
+            link_of=np.repeat(np.arange(robot.n_bodies), depth).astype(np.int64),
             row_pairs=np.argsort(joint, kind="stable").astype(np.int64),
-            row_first=np.searchsorted(np.sort(joint), np.arange(robot.n + 1)).astype(np.int64),
+            row_first=np.searchsorted(np.sort(joint), np.arange(robot.n_bodies + 1)).astype(np.int64),
             parameter_map=np.array([inertia_transform(t.T, np.zeros(3)) for t in turned]),
             axis_frames=turned,
         )
@@ -79,7 +79,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class ColumnLayout:
-    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out. inertial (n, 10);
+    """Column numbers of H for inertial parameters and joint terms; −1 marks a column left out. inertial (bodies, 10);
     term_row (E,): joint row of each term entry; term_column (E,): its column. size: order of H."""
 
     inertial: Index
@@ -88,17 +88,17 @@ class ColumnLayout:
     size: int
 
     @classmethod
-    def select(cls, n: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
-        """Keep standard columns (10 n inertial ones, then those of terms), in order; entries: (joint row, column)."""
-        count = 10 * n + 1 + max((c for _, c in entries), default=-1)
+    def select(cls, bodies: int, entries: Sequence[tuple[int, int]], columns: Sequence[int] | Index) -> ColumnLayout:
+        """Keep standard columns (ten inertial ones per body, then those of terms), in order; entries: (row, column)."""
+        count = 10 * bodies + 1 + max((c for _, c in entries), default=-1)
         wanted = np.asarray(columns, dtype=np.int64)
         if len(wanted) != len(set(wanted.tolist())) or ((wanted < 0) | (wanted >= count)).any():
             raise ParameterError(f"columns must be different numbers from 0 to {count - 1}; given {wanted.tolist()}")
         place = np.full(count, -1, dtype=np.int64)
         place[wanted] = np.arange(len(wanted))
         rows = np.array([row for row, _ in entries], dtype=np.int64)
-        terms = np.array([10 * n + c for _, c in entries], dtype=np.int64)
-        inertial = place[: 10 * n].reshape(n, 10).copy()
+        terms = np.array([10 * bodies + c for _, c in entries], dtype=np.int64)
+        inertial = place[: 10 * bodies].reshape(bodies, 10).copy()
         return cls(inertial=inertial, term_row=rows, term_column=place[terms], size=len(wanted))
 
 
@@ -379,6 +379,13 @@ class NumpyEngine:
             bars = [regressor_rows_adjoint(link, seed) for link, seed in zip(links, seeds, strict=True)]
             gradient[:, :, s] = backward(chain, links, bars, rows.qd[:, s])
         return gradient[0], gradient[1], gradient[2], terms_bar
+
+    def rows_adjoint(self, chain: Chain, seeds: Array, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+        """q̄, q̇̄, q̈̄ (n, N) of Σ seeds ⊙ rows, seeds (P, 10, N) by pair of link and joint."""
+        links = forward(chain, q, qd, qdd)
+        own = (seeds[chain.first[i] : chain.first[i + 1]] for i in range(chain.n))
+        bars = [regressor_rows_adjoint(link, g) for link, g in zip(links, own, strict=True)]
+        return backward(chain, links, bars, qd)
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         n, samples = q.shape

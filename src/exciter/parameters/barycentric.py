@@ -83,6 +83,8 @@ def barycentric(robot: Robot, base: BaseParameters, units: Sequence[str]) -> Bar
     """Of a robot in modified-DH frames with these base parameters of all its standard ones, whose units (p,) are given.
 
     A joint that slides changes where the masses beyond it are, so that there is no augmented body: it is refused."""
+    if robot.coupling is not None:
+        raise ParameterError("barycentric parameters are for joints that move on their own; use the base parameters")
     if sliding := [joint.name for joint in robot.joints if joint.is_prismatic]:
         reason = f"joint '{sliding[0]}' slides, so that the masses it carries have no fixed place on the link before"
         raise ParameterError(f"barycentric parameters are for joints that turn: {reason}; use the base parameters")

@@ -165,7 +165,7 @@ def symbolic_base(
     """Base parameters of the whole dynamics. terms: names of joint-term columns, in order, after the inertial ones: Ia1
     (rotor inertia), off1 (offset), Fv1, Fr1, Fs1, Fst1 (friction). right_angle [rad]: angles this close to a multiple
     of 90° count as that. kinetic=False: of the gravity torques alone."""
-    robot, turned = square_up(robot, right_angle)
+    robot, turned = square_up(robot.tree, right_angle)
     method = "closed form" if kinetic else "closed form, gravity only"
     if turned > 1e-9:  # more than rounding
         method += f" (angles within {turned:.1e} rad of a right angle taken as such)"
@@ -230,7 +230,7 @@ def _straightened(vector: Array, right_angle: float) -> Array:
 
 def prismatic_links(robot: Robot) -> frozenset[int]:
     """Numbers, from 1, of the links that slide on the link before."""
-    return frozenset(i + 1 for i, joint in enumerate(robot.joints) if joint.is_prismatic)
+    return frozenset(i + 1 for i, body in enumerate(robot.bodies) if body.is_prismatic)
 
 
 def _place(name: str, n: int) -> tuple[int, int]:

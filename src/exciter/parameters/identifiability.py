@@ -38,13 +38,14 @@ class Reasons:
     """Sentences about one robot, in the frames of its parameters."""
 
     def __init__(self, robot: Robot, *, kinetic: bool = True) -> None:
-        self.robot, _ = square_up(robot)
+        self.robot, _ = square_up(robot.tree)
+        self.joints, self.coupled = robot.joints, robot.coupling is not None
         self.kinetic = kinetic
         self.weightless = not np.any(robot.gravity)
         # How links move does not depend on whether their speed matters, so the motion always is the full one.
         self.moving = mobility(self.robot)[0]
         self.felt = self.moving if kinetic else mobility(self.robot, kinetic=False)[0]
-        self.turning = [self._turning(i) for i in range(robot.n)]
+        self.turning = [self._turning(i) for i in range(robot.n_bodies)]
 
     def not_felt(self, name: str) -> str:
         symbol, number = split_name(name)
@@ -52,7 +53,8 @@ class Reasons:
             return "the given samples do not excite it: its column is zero"
         i = number - 1
         if not self._invisible(i, _unit(symbol)):
-            return "the given samples do not excite it, though the robot could"
+            coupled = "bodies that follow each other take it off the joints: it does no work"
+            return coupled if self.coupled else "the given samples do not excite it, though the robot could"
         if not self.kinetic and self.weightless:
             return "there is no gravity: at rest nothing is felt"
         if symbol == "M":
@@ -134,7 +136,7 @@ class Reasons:
         return "; ".join(part for part in parts if part)
 
     def _joint_term(self, symbol: str, number: int, partners: Sequence[str]) -> str:
-        slides = 0 < number <= self.robot.n and self.robot.joints[number - 1].is_prismatic
+        slides = 0 < number <= len(self.joints) and self.joints[number - 1].is_prismatic
         if symbol == ROTOR_SYMBOL:
             motion = "slide along" if slides else "turn about"
             alone = f"no other joint makes link {number} {motion} the axis of joint {number} as that joint does"
@@ -241,8 +243,8 @@ class Identifiability:
 def identifiability(robot: Robot, base: BaseParameters, *, kinetic: bool = True) -> Identifiability:
     """Judge every standard parameter of ``base``, of a robot in modified-DH frames; kinetic=False: of poses at rest."""
     last = max((split_name(name)[1] for name in base.standard if is_inertial(name)), default=0)
-    if last > robot.n:
-        problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n} links"
+    if last > robot.n_bodies:
+        problem = f"the base parameters name link {last}, but robot '{robot.name}' has {robot.n_bodies} links"
         raise ParameterError(f"{problem}; give the robot they were made for")
     reasons, verdicts = Reasons(robot, kinetic=kinetic), list[IdentifiabilityVerdict]()
     for column, name in enumerate(base.standard):

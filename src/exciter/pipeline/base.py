@@ -21,6 +21,8 @@ from exciter.robot.robot import Robot
 from exciter.settings import OneWord, fill
 from exciter.settings.fill import checked
 
+BASE_PARTS = ("gravity", "inertia")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FoundBase:
@@ -38,7 +40,7 @@ class FoundBase:
     @property
     def table_error(self) -> float:
         """[rad] How far axes that are nearly parallel are turned in the modified-DH table, which has them parallel."""
-        joints = enumerate(self.model.dynamics.robot.joints)
+        joints = enumerate(self.model.dynamics.robot.bodies)
         return max(float(abs(self.model.mdh.transform(k)[:3, :3] - joint.rotation).max()) for k, joint in joints)
 
     @cached_property
@@ -95,7 +97,7 @@ def base(
     kzz1 = ZZ1 + 0.5 XX2 + 0.5 YY2 + 0.165 M3 + 0.4 MZ3 + 0.5 XX3 + 0.5 YY3
     ..."""
     chosen: tuple[JointTerm, ...] = fill(ListOfTerms().hint, () if terms is None else terms, "terms")
-    only = checked(Annotated[str | None, OneWord(("gravity", "inertia"))], only, "only")
+    only = checked(Annotated[str | None, OneWord(BASE_PARTS)], only, "only")
     model = DynamicModel(loaded(robot, RobotOptions())[0], chosen, NumpyEngine())  # a handful of samples at most
     if only == "inertia":
         if numeric:

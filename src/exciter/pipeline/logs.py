@@ -243,13 +243,13 @@ def _read(
     whole, held = _held(file, config, held)
     if whole is None:
         assert isinstance(file, RecordingFile)
-        if config.robot.lock:
-            _refuse_moving(config, file.chunks())
+        if config.robot.lock or config.robot.only:
+            _refuse_moving(robot, file.chunks())
         pieces = lambda: (arranged(piece) for piece in file.chunks())  # noqa: E731
         long = LongLog.of(pieces, name, model, repairs, loaded=with_load, planned=sent, stage=stage)
         notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
         return Log(name, long, long.quality, long.run(config.route), notes, payload), held
-    _refuse_moving(config, [whole])
+    _refuse_moving(robot, [whole])
     recording = arranged(whole)
     kept = repair(recording, repairs)
     quality = check(kept.recording, robot, model, sent, loaded=with_load, stage=stage)
@@ -291,16 +291,17 @@ def _judged(quality: Quality, name: str, config: IdentifyConfig, with_load: bool
     return tuple(replace(finding, log=name) for finding in grave if finding.subject != hidden)
 
 
-def _refuse_moving(config: IdentifyConfig, pieces: Iterable[Recording]) -> None:
+def _refuse_moving(robot: Robot, pieces: Iterable[Recording]) -> None:
     """A joint that is locked here must have stood still there."""
     low, high = dict[str, float](), dict[str, float]()
+    locked = set(robot.frame_names) - set(robot.tree_names)  # among them joints that were locked
     for piece in pieces:
-        for name in set(config.robot.lock) & set(piece.joints):
+        for name in locked.intersection(piece.joints):
             q = piece.q[:, piece.joints.index(name)]
             low[name] = np.fmin(low.get(name, np.nan), np.fmin.reduce(q))
             high[name] = np.fmax(high.get(name, np.nan), np.fmax.reduce(q))
-    for name in config.robot.lock:
-        if name in low and (moved := float(high[name] - low[name])) > LOCKED_TRAVEL:
+    for name in low:
+        if (moved := float(high[name] - low[name])) > LOCKED_TRAVEL:
             raise RecordingError(
                 f"joint '{name}' is locked, but moves by {moved:.3g} in this log; do not lock it, or give one "
                 "in which it stands still"

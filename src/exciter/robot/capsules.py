@@ -17,7 +17,9 @@ import scipy
 
 from exciter.errors import RobotError, unknown_name
 from exciter.notes import COLLISION_SUBJECT, warning
+from exciter.robot.coupling import coupled_motion
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import BASE, Robot, bodies_have
 from exciter.typing import Array
@@ -159,7 +161,7 @@ def body_of(robot: Robot, name: str) -> int:
     for capsule in robot.capsules:
         if capsule.name == name:
             return capsule.joint
-    links = [joint.link for joint in robot.joints]
+    links = [joint.link for joint in robot.bodies]
     if name in robot.frame_names:
         return robot.frame(name).joint
     if name and name in links:
@@ -187,11 +189,11 @@ def capsules_of(robot: Robot, name: str) -> tuple[int, ...]:
 
 def body_name(robot: Robot, joint: int) -> str:
     """The name of the joint that moves a body, or "base"."""
-    return BASE_BODY_NAME if joint == BASE else robot.joints[joint].name
+    return BASE_BODY_NAME if joint == BASE else robot.bodies[joint].name
 
 
 def body_names(robot: Robot) -> tuple[str, ...]:
-    links = (joint.link for joint in robot.joints if joint.link)
+    links = (joint.link for joint in robot.bodies if joint.link)
     return tuple(dict.fromkeys((*(c.name for c in robot.capsules), BASE_BODY_NAME, *robot.frame_names, *links)))
 
 
@@ -221,13 +223,13 @@ def with_collision_pairs(robot: Robot) -> Robot:
 
 def without_capsule(robot: Robot) -> tuple[str, ...]:
     covered = {capsule.joint for capsule in robot.capsules}
-    return tuple(joint.name for index, joint in enumerate(robot.joints) if index not in covered)
+    return tuple(joint.name for index, joint in enumerate(robot.bodies) if index not in covered)
 
 
 def uncovered(robot: Robot, shaped: Set[int], *, base: bool) -> str:
     """What no shape stands for, in words, or nothing: bodies other than the ``shaped`` ones (joint indices), links of
     bodies whose other links have one (those of the base are told as what stands still), the base if it is asked for."""
-    bare = [joint.name for index, joint in enumerate(robot.joints) if index not in shaped]
+    bare = [joint.name for index, joint in enumerate(robot.bodies) if index not in shaped]
     links = [link for link in robot.unshaped if robot.frame(link).joint in shaped - {BASE}]
     missing = [f"the bodies of {', '.join(bare)}"] if bare else []
     missing += [f"the links {', '.join(links)}"] if links else []
@@ -258,8 +260,9 @@ def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array
         geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
     lower, upper = np.clip(robot.position_range(), -FARTHEST_POSITION_LIMIT, FARTHEST_POSITION_LIMIT)
     postures = np.random.default_rng(0).uniform(lower, upper, (SAMPLED_POSTURES, robot.n))
+    both = Motion.at(np.vstack([np.clip(0.0, lower, upper), postures]))
     data, measured, distances = model.createData(), pin.GeometryData(geometry), []
-    for q in (np.clip(0.0, lower, upper), *postures):
+    for q in coupled_motion(robot, both).q:
         pin.computeDistances(model, data, geometry, measured, q)
         distances.append([result.min_distance for result in measured.distanceResults])
     reference, *others = np.array(distances)

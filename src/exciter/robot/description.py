@@ -9,7 +9,7 @@ moving joint. Joints come in the order of Pinocchio's readers: depth first, sibl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os.path import isfile  # false, too, for a name that is too long
@@ -22,9 +22,11 @@ import pinocchio as pin
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
+from exciter.robot.coupling import Mimic, with_mimics
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
+from exciter.robot.lock import locked_positions
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -74,9 +76,9 @@ class PlainDescription:
     """The parts of a robot; shapes and frames are placed in the frame of the link they are listed with. solid: the
     links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape is not
     given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the file
-    speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. couplings:
-    joints that follow another one: names of both, the tag that says so (URDF mimic, MJCF equality). A ``Frame`` or
-    ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
+    speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. mimics:
+    joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds. A
+    ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
 
     name: str
     links: tuple[Link, ...]
@@ -86,7 +88,8 @@ class PlainDescription:
     solid: frozenset[str] = frozenset()
     unmeasured: frozenset[str] = frozenset()
     ground: float | None = None
-    couplings: tuple[tuple[str, str, str], ...] = ()
+    mimics: tuple[Mimic, ...] = ()
+    still: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -110,8 +113,8 @@ def refuse_duplicates(names: Sequence[str], what: str, source: str) -> None:
 
 def read_urdf(path: str | Path, options: RobotOptions | None = None) -> Robot:
     """The robot of a URDF file. options: limits, gravity and locked joints to apply, the folder that mesh paths may not
-    leave (default: that of the file); coupled (mimic) joints must be locked here. Acceleration limits that are still
-    missing come from the default policy of ``Limits``."""
+    leave (default: that of the file); joints that follow another (mimic) stay bodies. Acceleration limits that are
+    still missing come from the default policy of ``Limits``."""
     from exciter.robot.urdf import plain_urdf
 
     return _read(plain_urdf, "URDF", Path(path), options or RobotOptions())
@@ -127,13 +130,9 @@ def read_mjcf(path: str | Path, options: RobotOptions | None = None) -> Robot:
 def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, options: RobotOptions) -> Robot:
     plain = reader(path, options.mesh_root)
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
-    for name in options.lock:
-        robot.index(name)  # an unknown name is told before a coupling is
-    for follower, leader, tag in plain.couplings:
-        if follower not in options.lock or leader not in options.lock:
-            problem = f"joint '{follower}' follows '{leader}' ({tag}), which is not supported"
-            raise RobotError(f"{problem}; lock both joints, or remove the {tag} tag to move them independently")
-    limited = robot.with_limits(**options.limits)
+    locked_positions(robot, options.lock)  # an unknown name is told first
+    robot = with_mimics(robot, plain.mimics)
+    limited = (robot.lock(plain.still) if plain.still else robot).with_limits(**options.limits)
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
     return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 

@@ -6,7 +6,8 @@ Limits, gravity and locked joints are given in a small YAML file:
       acceleration: 5.0              # one number for all joints, or by name:
       velocity: {joint_1: 1.0}       # also jerk, torque, lower, upper; .inf where there is no limit
     gravity: [0, 0, -9.81]           # m/s² in the base frame
-    lock: {finger_1: 0.02}           # or a list of names, locked at zero
+    lock: {finger_1: 0.02}           # or a list of names, locked at zero; a name may be a pattern, 'gripper*'
+    only: arm_left                   # all other joints are locked: at zero, or at the limit nearest to it
     mesh_root: ..                    # folder that meshes may lie in, seen from this file
 
 In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``robot.lock(...)``."""
@@ -25,6 +26,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.xml_safety import parse_xml
 from exciter.settings import ByName, Number, Place, Settings, fill
+from exciter.settings.field_markers import ListOfTexts
 
 DESCRIPTION_SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
@@ -32,13 +34,14 @@ LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Li
 
 @dataclass(frozen=True)
 class RobotOptions(Settings):
-    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], mesh folder; meshes:
-    whether shapes in files of their own are looked at."""
+    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], what alone moves, mesh
+    folder; meshes: whether shapes in files of their own are looked at."""
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
     limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)
     gravity: Annotated[tuple[float, float, float] | None, GravityVector()] = None
     lock: Annotated[Mapping[str, float], ByName(Number(), what="joint", listed=0.0)] = field(default_factory=dict)
+    only: Annotated[tuple[str, ...], ListOfTexts("joints, links or frames")] = ()
     mesh_root: Annotated[Path | None, Place("a folder")] = None
     meshes: bool = True
 
@@ -50,19 +53,21 @@ class RobotOptions(Settings):
         limits = {key: value for key, value in self.limits.items() if known.limits.get(key) != value}
         lock = {name: value for name, value in self.lock.items() if known.lock.get(name) != value}
         same = self.gravity == known.gravity and type(self.gravity) is type(known.gravity)
-        gravity = None if same else self.gravity
-        return replace(self, limits=limits, lock=lock, gravity=gravity, mesh_root=None, meshes=True)
+        gravity, only = None if same else self.gravity, () if self.only == known.only else self.only
+        return replace(self, limits=limits, lock=lock, only=only, gravity=gravity, mesh_root=None, meshes=True)
 
     def joined(self, more: RobotOptions) -> RobotOptions:
         """With what others say, which goes before."""
         limits, lock = {**self.limits, **more.limits}, {**self.lock, **more.lock}
-        return replace(self, limits=limits, lock=lock, gravity=more.gravity or self.gravity)
+        only, gravity = more.only or self.only, more.gravity or self.gravity
+        return replace(self, limits=limits, lock=lock, only=only, gravity=gravity)
 
     def apply(self, robot: Robot) -> Robot:
         robot = robot.with_limits(**self.limits)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
-        return robot.lock(self.lock) if self.lock else robot
+        robot = robot.lock(self.lock) if self.lock else robot
+        return robot.only(*self.only) if self.only else robot
 
 
 def options_from(data: Any, source: str = "options", folder: Path | None = None) -> RobotOptions:
@@ -75,7 +80,8 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
 
     Files: .urdf, .mjcf, .xml (which of the two, by its root element), .yaml (a modified-DH table).
     options: limits, gravity and locked joints to apply; the same as keywords:
-    ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``.
+    ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``,
+    ``only="arm_left"``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``)."""
     from exciter.robot import embedded_robots as embedded
 

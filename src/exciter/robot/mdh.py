@@ -130,13 +130,13 @@ def _screw_x(angle: float, length: float) -> Array:
 
 def to_mdh(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> MDHTable:
     """The table of a robot, with the placements of its frames in the joint frames."""
-    local = [homogeneous(joint.rotation, joint.translation) for joint in robot.joints]
+    local = [homogeneous(joint.rotation, joint.translation) for joint in robot.bodies]
     first = _first_children(robot)
-    kept = all(np.abs(joint.axis - _Z).max() <= 1e-12 for joint in robot.joints)  # γ = b = 0 for every first child
+    kept = all(np.abs(joint.axis - _Z).max() <= 1e-12 for joint in robot.bodies)  # γ = b = 0 for every first child
     kept = kept and all(_is_simple(local[child]) for child in first if child is not None)
-    placements = [np.eye(4)] * robot.n if kept else _choose_frames(robot, local, parallel)
+    placements = [np.eye(4)] * robot.n_bodies if kept else _choose_frames(robot, local, parallel)
     rows = []
-    for j, joint in enumerate(robot.joints):
+    for j, joint in enumerate(robot.bodies):
         relative = _relative(joint, placements, j)
         simple = joint.parent != BASE and first[joint.parent] == j
         numbers = _simple_row(relative) if simple or _is_simple(relative) else _general_row(relative, parallel)
@@ -154,34 +154,34 @@ def in_mdh_frames(robot: Robot, *, parallel: float = PARALLEL_AXES_RAD) -> tuple
         return robot, table
     back = [_inverse(p) for p in placements]  # joint frame in the new frame
     joints = []
-    for j, joint in enumerate(robot.joints):
+    for j, joint in enumerate(robot.bodies):
         exact, tidy = _relative(joint, placements, j), table.transform(j)
         relative = tidy if np.abs(tidy - exact).max() < 1e-12 else exact
         inertia = transform_inertia(joint.inertia, back[j][:3, :3], back[j][:3, 3])
         joints.append(replace(joint, rotation=relative[:3, :3], translation=relative[:3, 3], axis=_Z, inertia=inertia))
     old = {j: (j, t[:3, :3], t[:3, 3]) for j, t in [*enumerate(back), (BASE, np.eye(4))]}
-    return replace(carried(robot, old), joints=tuple(joints)), table
+    return carried(robot, old).with_bodies(joints), table
 
 
 def _choose_frames(robot: Robot, local: list[Array], parallel: float) -> list[Array]:
     """(4, 4) placement of every new frame in its joint frame; the geometry is taken at q = 0, in the base."""
     world: list[Array] = []
-    for joint, t in zip(robot.joints, local, strict=True):
+    for joint, t in zip(robot.bodies, local, strict=True):
         world.append(t if joint.parent == BASE else world[joint.parent] @ t)
-    axes = [w[:3, :3] @ joint.axis for w, joint in zip(world, robot.joints, strict=True)]
+    axes = [w[:3, :3] @ joint.axis for w, joint in zip(world, robot.bodies, strict=True)]
     first = _first_children(robot)
     frames: list[Array] = []
-    for j, joint in enumerate(robot.joints):
+    for j, joint in enumerate(robot.bodies):
         above = np.eye(4) if joint.parent == BASE else frames[joint.parent]
         point = above[:3, 3] if joint.is_prismatic else world[j][:3, 3]
         x, _, origin = _perpendicular(above, axes[j], point, parallel)
         if (child := first[j]) is not None:
             seen_from = _frame(x, axes[j], origin)
-            through = origin if robot.joints[child].is_prismatic else world[child][:3, 3]
+            through = origin if robot.bodies[child].is_prismatic else world[child][:3, 3]
             x, origin, _ = _perpendicular(seen_from, axes[child], through, parallel)
         frames.append(_frame(x, axes[j], origin))
     found = [_inverse(there) @ frame for there, frame in zip(world, frames, strict=True)]
-    return [_tidy(_frame(t[:3, 0], joint.axis, t[:3, 3])) for t, joint in zip(found, robot.joints, strict=True)]
+    return [_tidy(_frame(t[:3, 0], joint.axis, t[:3, 3])) for t, joint in zip(found, robot.bodies, strict=True)]
 
 
 def _perpendicular(frame: Array, axis: Array, point: Array, parallel: float) -> tuple[Array, Array, Array]:
@@ -264,7 +264,7 @@ def _tidy(t: Array) -> Array:
 
 def _first_children(robot: Robot) -> list[int | None]:
     parents = robot.parents.tolist()
-    return [parents.index(j) if j in parents else None for j in range(robot.n)]
+    return [parents.index(j) if j in parents else None for j in range(robot.n_bodies)]
 
 
 def _inverse(t: Array) -> Array:

@@ -6,7 +6,8 @@ words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force 
 bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give.
 
 A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
-MuJoCo. What no robot here has (ball and free joints, loops) is refused.
+MuJoCo. What no robot here has (ball and free joints, loops) is refused. A joint that follows another on a
+straight line (equality) stays a body, and is no joint of its own.
 
 Actuators act on their joints through the gear: rotor inertia, friction, and the torque they can give. MuJoCo's torque
 at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``. The force of each
@@ -28,6 +29,7 @@ import numpy as np
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
+from exciter.robot.coupling import Mimic
 from exciter.robot.description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
@@ -92,6 +94,11 @@ class _Gathered:
     def off(self, *flags: Any) -> bool:
         return is_off(self.file.spec.option, *flags)
 
+    def reference(self, name: str) -> float:
+        """[rad, m] ref of a joint."""
+        joint = self.joints[name]
+        return float(joint.ref) * (self.file.angle if joint.type == mujoco.mjtJoint.mjJNT_HINGE else 1.0)
+
     def limits(self, joint: Any, what: str) -> tuple[float, float]:
         """A range of a joint; one from the defaults with nothing between its ends stays, to be refused."""
         low, high = getattr(joint, f"{what}range")
@@ -121,7 +128,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         raise RobotError(f"'{path}' has no moving joint; at least one hinge or slide is needed")
     if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
-    unmeasured = _unmeasured(found)
+    unmeasured, (mimics, still) = _unmeasured(found), _couplings(found, str(path))
     return PlainDescription(
         name=root.get("model") or path.stem,
         links=tuple(found.links),
@@ -131,7 +138,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         solid=frozenset(link for link, _ in found.shapes) | unmeasured.keys(),
         unmeasured=frozenset(unmeasured),
         ground=max(found.floors, default=None),
-        couplings=_couplings(found, str(path)),
+        mimics=mimics,
+        still=still,
         notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
@@ -273,14 +281,28 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(found: _Gathered, source: str) -> tuple[tuple[str, str, str], ...]:
+def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[str, float]]:
+    """Joints that follow another, and those that are held where they are: q₁ − ref₁ = c₀ + c₁ (q₂ − ref₂)."""
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
-        return ()
+        return (), {}
     active = [one for one in found.file.spec.equalities if one.active]
     for loop in (one for one in active if one.type != mujoco.mjtEq.mjEQ_JOINT):
         problem = f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop"
         raise RobotError(f"{problem}, which is not supported; remove the constraint to open it")
-    return tuple((one.name1, one.name2 or one.name1, "equality") for one in active)
+    mimics, still = list[Mimic](), dict[str, float]()
+    for one in active:
+        first, ratio, *bends = (float(c) for c in one.data[:5])
+        if unknown := [name for name in (one.name1, one.name2) if name and name not in found.joints]:
+            raise RobotError(f"an equality of {source} ties joint '{unknown[0]}', which is not there")
+        if one.name2 and any(bends):
+            problem = f"joint '{one.name1}' follows '{one.name2}' (equality) by a polynomial that is no straight line"
+            raise RobotError(f"{problem}, which is not supported; give polycoef two numbers, or lock both joints")
+        start = first + found.reference(one.name1)
+        if one.name2 and ratio != 0.0:
+            mimics.append(Mimic(one.name1, one.name2, ratio, start - ratio * found.reference(one.name2), "equality"))
+        else:
+            still[one.name1] = start
+    return tuple(mimics), still
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:

@@ -11,14 +11,15 @@ from exciter.robot.robot import Robot
 
 
 def to_pinocchio(robot: Robot) -> Any:
-    """A ``pinocchio.Model`` with the same joints in the same order: q, v, τ are all (n,); rigid bodies without joint
-    terms. Every joint is of Pinocchio's unaligned kind, so that the joint frames stay those of the robot."""
+    """A ``pinocchio.Model`` of the tree, its joints in the same order: q, v, τ are all (bodies,), as ``coupled_motion``
+    has them; rigid bodies without joint terms. Every joint is of Pinocchio's unaligned kind, so that the joint frames
+    stay those of the robot."""
     import pinocchio as pin
 
     model = pin.Model()
     model.name = robot.name
     model.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
-    for index, joint in enumerate(robot.joints):
+    for index, joint in enumerate(robot.bodies):
         kind = pin.JointModelPrismaticUnaligned if joint.is_prismatic else pin.JointModelRevoluteUnaligned
         limits = joint.limits
         identifier = model.addJoint(
@@ -45,7 +46,7 @@ def to_pinocchio(robot: Robot) -> Any:
         model.inertias[identifier] = inertia
     for frame in robot.frames:
         placement = pin.SE3(np.array(frame.rotation), np.array(frame.translation))
-        carrier = robot.joints[frame.joint].name if frame.joint >= 0 else ""
+        carrier = robot.bodies[frame.joint].name if frame.joint >= 0 else ""
         parent_frame = model.getFrameId(carrier, pin.FrameType.JOINT) if carrier else 0
         model.addFrame(pin.Frame(frame.name, frame.joint + 1, parent_frame, placement, pin.FrameType.OP_FRAME), False)
     return model

@@ -58,23 +58,23 @@ def bare_bodies(robot: Robot) -> tuple[int, ...]:
     may really have next to none, but a file cannot say so: it counts. What lies between two joints of one MJCF body is
     none. Where only a moment of inertia enters any torque, papers give that alone, and a mass of 0."""
     total = moved_mass(robot.inertias)
-    bodies = [j for j, joint in enumerate(robot.joints) if not joint.bodiless or joint.inertia.any()]
-    bare = [j for j in bodies if weighs_nothing(robot.joints[j].inertia[0], total)]
-    return tuple(j for j in bare if robot.joints[j].inertia[0] > 0.0 or not _enough_is_known(robot, j, total))
+    bodies = [j for j, joint in enumerate(robot.bodies) if not joint.bodiless or joint.inertia.any()]
+    bare = [j for j in bodies if weighs_nothing(robot.bodies[j].inertia[0], total)]
+    return tuple(j for j in bare if robot.bodies[j].inertia[0] > 0.0 or not _enough_is_known(robot, j, total))
 
 
 def unreal_bodies(robot: Robot) -> tuple[int, ...]:
     """Bodies, by joint, that have a mass and numbers that no body can have, where more than one of them matters."""
     total = moved_mass(robot.inertias)
-    given = [j for j, joint in enumerate(robot.joints) if not weighs_nothing(joint.inertia[0], total)]
-    unreal = [j for j in given if not is_physical(robot.joints[j].inertia)]
+    given = [j for j, joint in enumerate(robot.bodies) if not weighs_nothing(joint.inertia[0], total)]
+    unreal = [j for j in given if not is_physical(robot.bodies[j].inertia)]
     return tuple(j for j in unreal if not _enough_is_known(robot, j, total))
 
 
 def _enough_is_known(robot: Robot, j: int, total: float) -> bool:
     """Of the first body of an arm on a vertical axis the moment of inertia about it is all that enters a torque (PUMA
     560); one below that of a placeholder's mass at 1 m is none."""
-    joint = robot.joints[j]
+    joint = robot.bodies[j]
     if joint.parent != BASE or joint.is_prismatic:
         return False
     down, axis = robot.gravity, joint.rotation @ joint.axis

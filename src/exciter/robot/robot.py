@@ -3,7 +3,9 @@
 Links that are rigidly connected are one body, named after the joint that moves it. Joint ``i`` carries a frame;
 its placement in the parent's frame at q = 0 is ``(rotation, translation)``, and the body turns about (or slides
 along) ``axis``, a unit vector of that frame. Joints are ordered so that a parent comes before its children;
-parent −1 is the base. Units are SI throughout: m, rad, kg, kg·m, kg·m², N·m (N for prismatic joints), s."""
+parent −1 is the base. Bodies may follow joints (``coupling.py``): then there are more bodies than joints, and what is
+fixed on bodies (frames, capsules, shapes, parents) counts bodies. Units are SI throughout: m, rad, kg, kg·m, kg·m², N·m
+(N for prismatic joints), s."""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
-from exciter.robot.spatial import axis_rotation, transform_inertia
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
+    from exciter.robot.coupling import Coupling
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
@@ -118,6 +120,8 @@ class Robot:
     source: where kinematics and limits come from. notes: what a reader had to leave out or assume; lacking:
     forces among it, without which no torque is the robot's. unlimited: kinds of limits to be told of where a joint has
     none. file, options: what ``load`` made it from (``RobotOptions``), None where Python code made or changed it.
+    joints: the coordinates, what moves on its own. bodies: the whole tree, among them the joints by name, and coupling:
+    how it follows them; the joints themselves and None unless given. ``with_bodies`` changes both.
 
     >>> robot.n, robot.tool_frame
     (3, 'tool')
@@ -140,11 +144,14 @@ class Robot:
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
+    bodies: tuple[Joint, ...] = ()
+    coupling: Coupling | None = None
     file: Path | None = field(default=None, repr=False)
     options: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "bodies", self.joints if self.coupling is None else tuple(self.bodies))
         gravity = frozen_array(self.gravity, (3,), f"gravity of robot '{self.name}'")
         object.__setattr__(self, "gravity", gravity)
         if self.ground is not None and not math.isfinite(self.ground):
@@ -157,16 +164,32 @@ class Robot:
                 check_name(what, one.name)
         if not self.joints:
             raise RobotError(f"robot '{self.name}' has no moving joint; at least one is needed")
-        for index, joint in enumerate(self.joints):
+        names = [body.name for body in self.bodies]
+        for index, joint in enumerate(self.bodies):
             check_name("joint", joint.name)
             check_name("link", joint.link)
             problem = f"robot '{self.name}' has"
             if joint.name == "base":
                 raise RobotError(f"{problem} a joint named 'base', which means the base itself; rename it")
-            if joint.name in self.joint_names[:index]:
+            if joint.name in names[:index]:
                 raise RobotError(f"{problem} two joints named '{joint.name}'; names must be unique")
             if not BASE <= joint.parent < index:
                 raise RobotError(f"joint '{joint.name}' must come after its parent (parent index {joint.parent})")
+        if self.coupling is not None:
+            self._check_coupling(self.coupling)
+
+    def _check_coupling(self, coupling: Coupling) -> None:
+        """Every joint is a body of the tree, by name, and differs from it in limits at most."""
+        if coupling.shape != (len(self.bodies), self.n):
+            given = f"{len(self.bodies)} bodies and {self.n} joints"
+            raise RobotError(f"robot '{self.name}' has {given}; its coupling is for {coupling.shape}")
+        tree = {body.name: body for body in self.bodies}
+        for joint in self.joints:
+            body = tree.get(joint.name)
+            same = body is not None and body.parent == joint.parent and body.is_prismatic == joint.is_prismatic
+            parts = ("rotation", "translation", "axis", "inertia")
+            if body is None or not same or any((getattr(body, k) != getattr(joint, k)).any() for k in parts):
+                raise RobotError(f"joint '{joint.name}' of '{self.name}' is not among its bodies; change both")
 
     def __repr__(self) -> str:
         return f"<{self.name}: {', '.join(self.joint_names)}>"
@@ -196,45 +219,84 @@ class Robot:
     @property
     def n_bodies(self) -> int:
         """Number of bodies that move."""
-        return len(self.joints)
+        return len(self.bodies)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         return tuple(joint.name for joint in self.joints)
 
+    @property
+    def tree_names(self) -> tuple[str, ...]:
+        """Names of the joints that move the bodies; those of the robot unless some follow."""
+        return tuple(body.name for body in self.bodies)
+
     def index(self, name: str) -> int:
         """Index of a joint by name."""
         if name not in self.joint_names:
+            if name in self.tree_names:
+                leaders = named(self.leaders(self.tree_names.index(name)))
+                raise RobotError(f"joint '{name}' follows {leaders}, and is none of its own; name what it follows")
             raise RobotError(unknown_name("joint", name, self.joint_names))
         return self.joint_names.index(name)
 
     @property
+    def tree(self) -> Robot:
+        """All bodies as if each moved on its own; the robot itself where each does."""
+        if self.coupling is None:
+            return self
+        return replace(self, joints=self.bodies, bodies=(), coupling=None, friction={}, file=None, options=None)
+
+    @property
+    def pattern(self) -> BoolArray:
+        """(bodies, n): whether a joint moves the tree's joint of a body."""
+        return np.eye(self.n, dtype=bool) if self.coupling is None else self.coupling.pattern
+
+    def leaders(self, body: int) -> tuple[str, ...]:
+        """Names of the joints that a body's own joint of the tree follows."""
+        return tuple(self.joint_names[k] for k in np.flatnonzero(self.pattern[body]))
+
+    def movers(self, body: int) -> tuple[int, ...]:
+        """Joints that move a body."""
+        path = self.ancestors(body)
+        return path if self.coupling is None else tuple(np.flatnonzero(self.pattern[list(path)].any(axis=0)).tolist())
+
+    def with_bodies(self, bodies: Sequence[Joint]) -> Self:
+        """With other geometry or inertias of the same tree; the joints follow, and keep their limits where some bodies
+        follow them."""
+        if self.coupling is None:
+            return replace(self, joints=tuple(bodies))
+        found = {body.name: body for body in bodies}
+        joints = (replace(found[one.name], limits=one.limits, kind=one.kind) for one in self.joints)
+        return replace(self, joints=tuple(joints), bodies=tuple(bodies))
+
+    @property
     def frame_names(self) -> tuple[str, ...]:
         """Every name that ``frame`` knows: the joints' own frames first, then the frames fixed on bodies."""
-        return self.joint_names + tuple(f.name for f in self.frames)
+        return self.tree_names + tuple(f.name for f in self.frames)
 
     def frame(self, name: str) -> Frame:
         """A frame by name; a joint's name gives that joint's own frame."""
         if name not in self.frame_names:
             raise RobotError(unknown_name("frame", name, self.frame_names))
-        own = (Frame(one, j, np.eye(3), np.zeros(3)) for j, one in enumerate(self.joint_names))
+        own = (Frame(one, j, np.eye(3), np.zeros(3)) for j, one in enumerate(self.tree_names))
         return next(frame for frame in (*self.frames, *own) if frame.name == name)
 
     @property
     def parents(self) -> Index:
-        return np.array([joint.parent for joint in self.joints], dtype=np.int64)
+        """(bodies,) of every body the one that carries it."""
+        return np.array([body.parent for body in self.bodies], dtype=np.int64)
 
-    def ancestors(self, joint: int) -> tuple[int, ...]:
-        """Joints from the base to ``joint``, itself included."""
-        path = [joint]
-        while self.joints[path[-1]].parent != BASE:
-            path.append(self.joints[path[-1]].parent)
+    def ancestors(self, body: int) -> tuple[int, ...]:
+        """Bodies from the base to ``body``, itself included."""
+        path = [body]
+        while self.bodies[path[-1]].parent != BASE:
+            path.append(self.bodies[path[-1]].parent)
         return tuple(reversed(path))
 
     @property
     def inertias(self) -> Array:
-        """(n, 10) inertial parameters of the bodies, in the joint frames, Pinocchio's order."""
-        return np.array([joint.inertia for joint in self.joints])
+        """(bodies, 10) inertial parameters, in the joint frames, Pinocchio's order."""
+        return np.array([body.inertia for body in self.bodies])
 
     def limit(self, which: str) -> Array:
         """(n,) of one limit: lower, upper, velocity, acceleration, jerk or torque; ±inf where there is none."""
@@ -293,10 +355,10 @@ class Robot:
     def tool_frame(self) -> str:
         """What stands for the tool when no frame is named: the last one on a joint with the most joints below it, so
         that it moves; such a joint's own where there is none."""
-        depths = [len(self.ancestors(k)) for k in range(self.n)]
+        depths = [len(self.ancestors(k)) for k in range(self.n_bodies)]
         deepest = {k for k, depth in enumerate(depths) if depth == max(depths)}
         tools = [frame.name for frame in self.frames if frame.joint != BASE and frame.joint in deepest]
-        return tools[-1] if tools else self.joint_names[max(deepest)]
+        return tools[-1] if tools else self.tree_names[max(deepest)]
 
     def for_archive(self) -> Robot:
         """With the surfaces of its meshes: the archive may be opened where their files are not."""
@@ -309,10 +371,10 @@ class Robot:
         return replace(self, gravity=np.asarray(gravity, dtype=float))
 
     def with_inertias(self, inertias: ArrayLike, *, nominal: bool = False) -> Self:
-        """The same robot with (n, 10) other inertial parameters, in the joint frames."""
-        values = frozen_array(inertias, (self.n, 10), "inertias")
-        joints = tuple(replace(j, inertia=row) for j, row in zip(self.joints, values, strict=True))
-        return replace(self, joints=joints, nominal=nominal, file=None, options=None)
+        """The same robot with (bodies, 10) other inertial parameters, in the joint frames."""
+        values = frozen_array(inertias, (self.n_bodies, 10), "inertias")
+        bodies = [replace(body, inertia=row) for body, row in zip(self.bodies, values, strict=True)]
+        return replace(self.with_bodies(bodies), nominal=nominal, file=None, options=None)
 
     def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
         """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
@@ -337,19 +399,29 @@ class Robot:
         return replace(self, joints=tuple(joints), file=None, options=None)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
-        """Freeze joints (at a given position, or at zero): their bodies become part of what carries them."""
+        """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be
+        a pattern, "gripper*"; what follows a locked joint stands still with it."""
+        from exciter.robot.lock import lock
+
         joints = [joints] if isinstance(joints, str) else joints
         return lock(self, joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0))
+
+    def only(self, *names: str) -> Robot:
+        """What is named (joints, links, frames; patterns, or what names begin with), all that it carries, and what is
+        between it and the base; the others are locked at zero, or at the limit nearest to it."""
+        from exciter.robot.lock import only
+
+        return only(self, names)
 
     def subchain(self, tip: str) -> Robot:
         """The serial chain from the base to joint or frame ``tip``; side branches are locked at zero, or at the
         limit nearest to it."""
+        from exciter.robot.lock import keep
+
         last = self.frame(tip).joint
         if last == BASE:
             raise RobotError(f"frame '{tip}' is fixed on the base; name a joint or a frame that moves")
-        keep = set(self.ancestors(last))
-        rest = [j for i, j in enumerate(self.joints) if i not in keep]
-        return self.lock({j.name: min(max(0.0, j.limits.lower), j.limits.upper) for j in rest})
+        return keep(self, self.ancestors(last))
 
     def to_mdh(self) -> MDHTable:
         """The modified Denavit–Hartenberg table (Khalil–Kleinfinger) of this robot, frames recomputed."""
@@ -365,68 +437,3 @@ def carried(robot: Robot, where: Carried) -> Robot:
         for kind in ("frames", "capsules", "shapes")
     }
     return replace(robot, **moved)
-
-
-def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
-    """The robot with joints frozen at ``positions`` [rad or m], by name: the body of a joint that does not move becomes
-    part of whatever carries it. Inertias are added in the carrier's frame; frames, capsules and shapes are seen from
-    it. What ends up on the base keeps frames and capsules, but no inertia: the base does not move, and does no work."""
-    frozen = {robot.index(name): q for name, q in positions.items()}
-    for limits, name, q in ((robot.joints[i].limits, robot.joints[i].name, q) for i, q in frozen.items()):
-        if not np.isfinite(q):
-            raise RobotError(f"joint '{name}' cannot be locked at {q}; give a finite position")
-        if not limits.lower <= q <= limits.upper:
-            allowed = f"its limits are {limits.lower:g} … {limits.upper:g}; give a position between them"
-            raise RobotError(f"joint '{name}' cannot be locked at {q:g}: {allowed}")
-    if not frozen:
-        return robot
-    if len(frozen) == robot.n:
-        raise RobotError(f"locking all joints of '{robot.name}' leaves nothing that moves; keep at least one")
-    joints: list[Joint] = []
-    where: Carried = {BASE: (BASE, np.eye(3), np.zeros(3))}
-    for index, joint in enumerate(robot.joints):
-        on, rotation, translation = where[joint.parent]
-        rotation, translation = rotation @ joint.rotation, rotation @ joint.translation + translation
-        if index not in frozen:
-            where[index] = (len(joints), np.eye(3), np.zeros(3))
-            joints.append(replace(joint, parent=on, rotation=rotation, translation=translation))
-            continue
-        if joint.is_prismatic:
-            translation = rotation @ (frozen[index] * joint.axis) + translation
-        else:
-            rotation = rotation @ axis_rotation(joint.axis, frozen[index])
-        where[index] = (on, rotation, translation)
-        if on != BASE:
-            added = transform_inertia(joint.inertia, rotation, translation)
-            joints[on] = replace(joints[on], inertia=joints[on].inertia + added)
-    names = {frame.name for frame in robot.frames}
-    own = [Frame(robot.joints[i].name, *where[i]) for i in sorted(frozen) if robot.joints[i].name not in names]
-    moved = carried(robot, where)
-    body = {capsule.name: capsule.joint for capsule in moved.capsules}
-    kept = [i for i in range(robot.n) if i not in frozen]
-    said = ", ".join(f"'{robot.joints[i].name}' at {q:g}" for i, q in sorted(frozen.items()))
-    locked = replace(
-        moved,
-        joints=tuple(joints),
-        frames=(*moved.frames, *own),
-        collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if body.get(a) != body.get(b)),
-        friction={term: values[kept] for term, values in robot.friction.items()},
-        notes=(*robot.notes, note("locked joints", f"locked: {said}")),
-        file=None,
-        options=None,
-    )
-    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
-
-
-def _forgotten(robot: Robot, locked: Robot, where: Carried) -> list[str]:
-    """What joined bodies no longer show: that one of them, locked or carrying, has no mass or that of no body."""
-    from exciter.robot.placeholders import bare_bodies, unreal_bodies
-
-    no_mass, unreal = "no mass: torques lack their weight", "an inertia of no body: torques rest on it"
-    said = []
-    for found, words in ((bare_bodies, no_mass), (unreal_bodies, unreal)):
-        shown = {*found(locked), BASE}
-        lost = [robot.joint_names[i] for i in found(robot) if where[i][0] not in shown]
-        if lost:
-            said.append(f"the bodies of joints {', '.join(lost)}, joined by locking, have {words}")
-    return said

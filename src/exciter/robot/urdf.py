@@ -20,6 +20,7 @@ import pinocchio as pin
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot import description
+from exciter.robot.coupling import Mimic
 from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
@@ -41,6 +42,7 @@ URDF_NUMBER_COUNTS: dict[str, dict[str, int]] = {
     "inertia": dict.fromkeys(URDF_MOMENTS, 1),
     "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
     "dynamics": {"damping": 1, "friction": 1},
+    "mimic": {"multiplier": 1, "offset": 1},
 }
 UNLIMITED_IN_URDF = tuple(
     Unlimited(which=which, where="in the file (absent or 0)", then="taken as unlimited")
@@ -64,7 +66,8 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
-    following = [(joint.get("name", ""), joint.find("mimic")) for joint in joints if joint not in fixed]
+    mimics = [mimic for joint in joints if joint not in fixed and (mimic := _mimic(joint)) is not None]
+    unmoved = {joint.get("name", "") for joint in fixed}
     return PlainDescription(
         name=root.get("name") or path.stem,
         links=tuple(Link(name, *carried[name][:3], inertias[name], carried[name][3]) for name in order),
@@ -72,11 +75,20 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         shapes=shapes,
         solid=frozenset((*shapeless, *(link for link, _ in shapes))),
         unmeasured=frozenset(shapeless),
-        couplings=tuple((name, mimic.get("joint", ""), "mimic") for name, mimic in following if mimic is not None),
+        mimics=tuple(mimic for mimic in mimics if mimic.leader not in unmoved),
+        still={mimic.follower: mimic.offset for mimic in mimics if mimic.leader in unmoved},
         notes=tuple(_notes(joints, shapeless)),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
+
+
+def _mimic(joint: Element) -> Mimic | None:
+    element, owner = joint.find("mimic"), f"joint '{joint.get('name', '')}'"
+    if element is None:
+        return None
+    multiplier, offset = number(element, "multiplier", owner, 1.0), number(element, "offset", owner)
+    return Mimic(joint.get("name", ""), element.get("joint", ""), multiplier, offset)
 
 
 def _end(joint: Element, which: str) -> str:

@@ -120,12 +120,13 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int]], own
 
 def asset_path(reference: str, folder: Path, root: Path) -> Path:
     """Where a mesh or texture lies: below ``root`` whatever the file says, or an error; it stays closed. Plain paths
-    are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else ``root/rest``."""
+    are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else ``root`` and as
+    much of its end as is a file there: ``root/rest`` and so on."""
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
         inside = PurePosixPath(rest.lstrip("/"))
-        candidates = [root / inside, root / PurePosixPath(*inside.parts[1:])]
+        candidates = [root / PurePosixPath(*inside.parts[k:]) for k in range(max(len(inside.parts), 1))]
     elif separator and scheme != "file":
         raise RobotError(f"mesh or texture '{reference}': only paths, file:// and package:// are allowed")
     else:

@@ -18,8 +18,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from exciter.dynamics import coupled_rows
 from exciter.dynamics.model import DynamicModel, MotionRows
-from exciter.dynamics.reference import ColumnLayout, LagrangeRows, backward, forward, regressor_rows_adjoint
+from exciter.dynamics.reference import ColumnLayout, LagrangeRows
 from exciter.errors import ParameterError, unknown_name
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.settings import Number, Settings
@@ -98,14 +99,7 @@ class DesignColumns:
 
 def regressor_pullback(model: DynamicModel, motion: Motion, seed: Array) -> MotionGradient:
     """Gradient of Σ seed ⊙ Φ with respect to every sample, seed (N, n, p)."""
-    n, chain = model.n, model.dynamics.chain
-    model.dynamics.check(motion)
-    own = np.einsum("Njik,ick->jicN", seed[:, :, : 10 * n].reshape(-1, n, n, 10), chain.parameter_map)
-    q, qd, qdd = motion.samples_last
-    links = forward(chain, q, qd, qdd)
-    seeds = [own[chain.joint[chain.first[i] : chain.first[i + 1]], i] for i in range(n)]
-    bars = [regressor_rows_adjoint(link, g) for link, g in zip(links, seeds, strict=True)]
-    rigid = MotionGradient(*(x.T for x in backward(chain, links, bars, qd)))
+    rigid = coupled_rows.regressor_pullback(model.dynamics, motion, seed[:, :, : model.inertial_size])
     terms = np.array([seed[:, row, model.inertial_size + column] for row, column in model.entries])
     return rigid + model.terms_pullback(motion, terms.reshape(len(model.entries), len(motion)))
 
