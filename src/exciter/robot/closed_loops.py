@@ -36,7 +36,7 @@ CLOSED_STEP = 1e-9  # [rad, or of the length] correction after which Newton's ne
 CLOSED_ERROR = 1e-8  # of the length: what may remain of equations that say nothing new
 LARGEST_STEP = 0.3  # [rad, or of the length] of any joint in one step of a continuation
 LARGEST_CORRECTION = 0.25  # of a step: beyond, the step was too long
-SHORTEST_STEP = 1e-5  # of the whole way
+SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
 COARSE_SAMPLES = 64  # from one sample that starts at the reference to the next; those between start from neighbours
@@ -72,6 +72,11 @@ class ClosedLoops:
     def shape(self) -> tuple[int, int]:
         return len(self.ties.tree), len(self.coordinates)
 
+    @property
+    def home(self) -> Array:
+        """(m,) coordinates of the reference."""
+        return self.reference[self.coordinates]
+
     @cached_property
     def followers(self) -> Index:
         """(d,) joints of the tree that are no coordinates."""
@@ -96,7 +101,7 @@ class ClosedLoops:
         q, closed = np.tile(self.reference, (samples, 1)), np.zeros(samples, dtype=bool)
         stride = COARSE_SAMPLES if samples > COARSE_SAMPLES else 1
         first = np.arange(0, samples, stride)
-        q[first], closed[first] = self._continued(q[first], u[first])
+        q[first], closed[first] = self._from_reference(u[first])
         while stride > 1:
             stride //= 2
             new = np.arange(stride, samples, 2 * stride)
@@ -107,8 +112,12 @@ class ClosedLoops:
             start = 0.5 * (q[before] + q[after])[between]
             q[some], closed[some] = self._corrected(start, u[some], LARGEST_CORRECTION * apart[between])
             rest = new[~closed[new]]
-            q[rest], closed[rest] = self._continued(np.tile(self.reference, (len(rest), 1)), u[rest])
+            q[rest], closed[rest] = self._from_reference(u[rest])
         return self._from_neighbours(u, q, closed)
+
+    def _from_reference(self, u: Array) -> tuple[Array, BoolArray]:
+        q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
+        return q, done >= 1.0
 
     def _from_neighbours(self, u: Array, q: Array, closed: BoolArray) -> tuple[Array, BoolArray]:
         """Samples that no straight way from the reference reaches: from those beside them, which one did."""
@@ -124,7 +133,8 @@ class ClosedLoops:
                 break
             tried.update(ways)
             to, start = np.array(ways).T
-            found, reached = self._continued(q[start], u[to])
+            found, part = self._continued(q[start], u[to])
+            reached = part >= 1.0
             q[to[reached]], closed[to[reached]] = found[reached], True
         return q, closed
 
@@ -132,11 +142,12 @@ class ClosedLoops:
         """(N,) largest of steps (N, nb), sliding joints by the length."""
         return np.asarray(np.abs(step / self._sizes).max(axis=1, initial=0.0))
 
-    def _continued(self, start: Array, u: Array) -> tuple[Array, BoolArray]:
-        """From closed positions (M, nb), each along a straight line in the coordinates to (M, m)."""
+    def _continued(self, start: Array, u: Array) -> tuple[Array, Array]:
+        """From closed positions (M, nb), each along a straight line in the coordinates to (M, m): how far it came, and
+        which part of the way (M,) that is, 1 for all of it."""
         q, samples = start.copy(), len(u)
         begin = start[:, self.coordinates]
-        done, step, closed = np.zeros(samples), np.ones(samples), np.zeros(samples, dtype=bool)
+        done, step = np.zeros(samples), np.ones(samples)
         active = np.arange(samples)
         for _ in range(MOST_CONTINUATION_STEPS):
             if not active.size:
@@ -155,9 +166,8 @@ class ClosedLoops:
             q[active[reached]] = found[reached]
             done[active] = np.where(reached, at, done[active])
             step[active] *= np.where(reached, 2.0, 0.5)
-            closed[active] = done[active] >= 1.0
-            active = active[~closed[active] & (step[active] > SHORTEST_STEP)]
-        return q, closed
+            active = active[(done[active] < 1.0) & (step[active] > SHORTEST_STEP)]
+        return q, done
 
     def _corrected(self, start: Array, u: Array, allowed: Array) -> tuple[Array, BoolArray]:
         """Newton's method from (M, nb) with the coordinates at (M, m); true where it ends in a posture that keeps the
@@ -210,10 +220,16 @@ class ClosedLoops:
     def _inverse(self, state: TiedState, u: Array) -> Array:
         """J⁺ (N, d, k), refused where the followers do not follow."""
         sizes = self._sizes[self.followers]
-        left, values, right = np.linalg.svd(state.jacobian[:, :, self.followers] * sizes, full_matrices=False)
-        if values.shape[1] and (singular := values[:, -1] < SINGULAR_RATIO * values[:, 0]).any():
+        left, values, right = self._values(state)
+        if (singular := _singular(values)).any():
             raise LoopError(self._problem(u, int(np.argmax(singular)), state.q, singular=True))
         return np.asarray(sizes[:, None] * (right.swapaxes(1, 2) / values[:, None]) @ left.swapaxes(1, 2))
+
+    def _values(self, state: TiedState) -> tuple[Array, Array, Array]:
+        """Singular values of J_d, largest first, between their vectors."""
+        own = state.jacobian[:, :, self.followers] * self._sizes[self.followers]
+        left, values, right = np.linalg.svd(own, full_matrices=False)
+        return left, values, right
 
     def pullback(
         self, motion: Motion, coupled: Coupled, tree_bar: MotionGradient, null_bar: Array | None = None
@@ -242,6 +258,13 @@ class ClosedLoops:
             for k in range(self.shape[1]):
                 q_bar -= np.einsum("Nkj,Nk->Nj", state.by_position(still, null[:, :, k]), multipliers[:, :, k])
         return MotionGradient(q=down(q_bar), qd=down(qd_bar), qdd=down(tree_bar.qdd))
+
+    def reach(self, u: Array) -> tuple[Array, Array]:
+        """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the
+        way (N,) that is; 1 only where the followers follow at the end."""
+        q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
+        singular = _singular(self._values(self.ties.at(q))[1])
+        return q, np.where(singular, np.minimum(done, 1.0 - SHORTEST_STEP), done)
 
     # -- other ------------------------------------------------------------------------------------------------------
 
@@ -312,3 +335,10 @@ class ClosedLoops:
         known = [k for k in range(len(tree)) if k in at]
         order = np.array([at[k] for k in coordinates])
         return ClosedLoops(replace(self.ties, tree=moved.joints, ties=tuple(ties)), order, q[known])
+
+
+def _singular(values: Array) -> BoolArray:
+    """(N,) of singular values (N, d)."""
+    if not values.shape[1]:
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(values[:, -1] < SINGULAR_RATIO * values[:, 0])

@@ -27,6 +27,7 @@ from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
 from exciter.robot.lock import locked_positions
+from exciter.robot.loop_assembly import Loop, with_loops
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -77,7 +78,8 @@ class PlainDescription:
     links that have a shape, whether or not it is among ``shapes``; unmeasured: those with a part whose shape is not
     given or cannot be among them. ground: height [m] of the floor, if the file has one. lacking: forces that the file
     speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. mimics:
-    joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds. A
+    joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds. loops:
+    what joins bodies, near a posture, by drives of the joints ``actuated`` (None: any may have one). A
     ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
 
     name: str
@@ -90,6 +92,9 @@ class PlainDescription:
     ground: float | None = None
     mimics: tuple[Mimic, ...] = ()
     still: Mapping[str, float] = field(default_factory=dict)
+    loops: tuple[Loop, ...] = ()
+    posture: Mapping[str, float] = field(default_factory=dict)
+    actuated: tuple[str, ...] | None = None
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -131,8 +136,18 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
     plain = reader(path, options.mesh_root)
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     locked_positions(robot, options.lock)  # an unknown name is told first
-    robot = with_mimics(robot, plain.mimics)
-    limited = (robot.lock(plain.still) if plain.still else robot).with_limits(**options.limits)
+    if loops := (*plain.loops, *(one.loop for one in options.loops)):
+        robot = robot.lock(plain.still) if plain.still else robot
+        followed = tuple(
+            Loop("joint", (one.follower, one.leader), coefficients=(one.offset, one.multiplier)) for one in plain.mimics
+        )
+        posture = {**plain.posture, **options.posture}
+        robot = with_loops(robot, (*loops, *followed), options.actuated or plain.actuated, posture)
+        options = options.without_loops()
+    else:
+        robot = with_mimics(robot, plain.mimics)
+        robot = robot.lock(plain.still) if plain.still else robot
+    limited = robot.with_limits(**options.limits)
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
     return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 

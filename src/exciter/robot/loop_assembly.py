@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -18,9 +19,12 @@ from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.geometry import frozen_array
 from exciter.robot.robot import BASE, Frame, Robot, named
 from exciter.robot.ties import Connect, JointTie, Tie, Ties, Weld
+from exciter.settings import Settings, Vector
+from exciter.settings.field_markers import ListOfTexts
 from exciter.typing import Array
 
 LOOPS_SUBJECT = "closed loops"
+LOOP_KINDS = ("connect", "weld", "joint")
 BASE_NAMES = ("base", "world")  # of the frame in which the robot stands
 POSTURES = 24  # closed ones at random, at which equations are counted
 FURTHER_STARTS = 200  # random ones, where the loops do not close from where the description puts the joints
@@ -36,13 +40,15 @@ ASSEMBLED_STEP = 1e-12  # [rad, or of the length]
 ASSEMBLY_DAMPING = 1e-9  # of the trace of J Jᵀ
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
-    """A tie by names. kind: connect, weld (two frames; 'base' for where the robot stands) or joint (the joint that
-    follows and its leader, coefficients of the polynomial, lowest power first)."""
+    """A tie by names. kind: connect, weld (two frames, 'base' for where the robot stands; or places (4, 4) in these) or
+    joint (the joint that follows and its leader: coefficients of the polynomial, lowest power first, of the leader's
+    distance from the second of the zeros; the first is added)."""
 
     kind: str
     ends: tuple[str, str]
+    places: tuple[Array, Array] | None = None
     coefficients: tuple[float, ...] = (0.0, 1.0)
     zeros: tuple[float, float] = (0.0, 0.0)
 
@@ -53,6 +59,8 @@ class Loop:
         if a.joint == b.joint:
             both = f"frames '{a.name}' and '{b.name}'"
             raise RobotError(f"the loop {self.kind} joins {both}, which are on one body; name frames of two bodies")
+        if self.places is not None:
+            a, b = (_placed(frame, place) for frame, place in zip((a, b), self.places, strict=True))
         return (Connect if self.kind == "connect" else Weld)(a, b)
 
     def _joint_tie(self, robot: Robot) -> JointTie:
@@ -61,6 +69,33 @@ class Loop:
             raise RobotError(f"joint '{joint}' is said to follow itself (equality); name another leader")
         at = robot.index(leader) if leader else -1
         return JointTie(robot.index(joint), at, np.array(self.coefficients), *self.zeros, names=self.ends)
+
+
+@dataclass(frozen=True)
+class LoopSettings(Settings):
+    """``{connect: [frame, frame]}``, ``{weld: [frame, frame]}`` or ``{joint: [follower, leader], coefficients: …}``."""
+
+    connect: Annotated[tuple[str, ...], ListOfTexts("two frames")] = ()
+    weld: Annotated[tuple[str, ...], ListOfTexts("two frames")] = ()
+    joint: Annotated[tuple[str, ...], ListOfTexts("two joints")] = ()
+    coefficients: Annotated[tuple[float, ...], Vector(None)] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        given = [kind for kind in LOOP_KINDS if getattr(self, kind)]
+        if len(given) != 1 or len(getattr(self, given[0])) != 2:
+            wanted = "{connect: [frame, frame]}, {weld: [frame, frame]} or {joint: [follower, leader]}"
+            raise RobotError(f"a loop joins two things, in one way; give {wanted}")
+
+    @property
+    def loop(self) -> Loop:
+        kind = next(kind for kind in LOOP_KINDS if getattr(self, kind))
+        first, second = getattr(self, kind)
+        return Loop(kind, (first, second), coefficients=self.coefficients)
+
+
+def _placed(frame: Frame, place: Array) -> Frame:
+    at = frame.translation + frame.rotation @ place[:3, 3]
+    return Frame(frame.name, frame.joint, frame.rotation @ place[:3, :3], at)
 
 
 def _frame(robot: Robot, name: str) -> Frame:
@@ -80,6 +115,8 @@ def with_loops(
     """A robot without coupling, bodies of which are now joined: its joints are the coordinates that are left, the other
     ones of the tree follow. actuated: joints with drives, all unless given; posture [rad, m], by joint: near which the
     loops are to be closed, zero (or the limit nearest to it) for joints that it does not name."""
+    if robot.coupling is not None:
+        raise RobotError(f"robot '{robot.name}' has joints that follow already; give all loops when it is loaded")
     coupling, evidence = closed_loops(robot, loops, actuated, posture)
     names, chosen = robot.joint_names, coupling.coordinates.tolist()
     driven = names if actuated is None else actuated

@@ -24,11 +24,12 @@ import numpy as np
 from exciter.excitation.certificate.spans import product, turning
 from exciter.robot.closed_loops import ClosedLoops, CoupledLoops
 from exciter.robot.ties import JointTie, Limb
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 ASSUMED_SPEED = 1.3  # of the speeds at the ends, or of what was found in the round before: V
 ASSUMED_ROUNDS = 6
 LEAST_SPEED = 1e-6  # [rad/s, m/s] of V: a follower that stands still needs room, too
+LEAST_BOUND = 1e-12  # [rad, m, per time] what rounding alone may be
 PROOF_ROUNDING = 1e-9  # relative, by which a bound must stay below what it proves
 
 
@@ -41,7 +42,9 @@ class LoopBounds:
     null: Array
 
 
-def loop_bounds(coupling: ClosedLoops, left: CoupledLoops, right: CoupledLoops, width: Array, given: Array) -> LoopBounds:
+def loop_bounds(
+    coupling: ClosedLoops, left: CoupledLoops, right: CoupledLoops, width: Array, given: Array
+) -> LoopBounds:
     """Of M intervals: the tree at both ends, widths (M,) [s], and what the coordinates can do, (4, m, M)."""
     return _Bounding(coupling, left, right, width, given).found()
 
@@ -61,9 +64,13 @@ class _Bounding:
                 size = ties.length / ties.column_sizes[tie.joint]
                 blocks.append(size * np.abs(inverse[:, :, rows]).sum(axis=2)[None])
             else:
-                parts = [slice(rows.start, rows.start + 3)] + ([slice(rows.start + 3, rows.stop)] if tie.word == "weld" else [])
+                parts = [slice(rows.start, rows.start + 3)] + (
+                    [slice(rows.start + 3, rows.stop)] if tie.word == "weld" else []
+                )
                 sizes = [1.0, ties.length]
-                blocks.append(np.stack([s * np.linalg.norm(inverse[:, :, p], axis=2) for p, s in zip(parts, sizes)]))
+                blocks.append(
+                    np.stack([s * np.linalg.norm(inverse[:, :, p], axis=2) for p, s in zip(parts, sizes, strict=False)])
+                )
         self.blocks = blocks  # each (1 or 2, M, d)
 
     def found(self) -> LoopBounds:
@@ -81,8 +88,8 @@ class _Bounding:
             change = self._weighted(self._columns(speeds, 1)[1]) * self.width[:, None, None]  # (M, d, nb) of C J
             eps = change[:, :, self.d]
             solved, fits = _solved(eps, self._onto(self.at_start + change[:, :, self.u], self.given[0]))
-            fits &= (solved.T < (1.0 - PROOF_ROUNDING) * speeds[0, self.d]).all(axis=0)
-            fits &= (apart <= self.width * speeds[0, self.d]).all(axis=0)
+            below = (1.0 - PROOF_ROUNDING) * speeds[0, self.d] > solved.T
+            fits = fits & (below & (apart <= self.width * speeds[0, self.d])).all(axis=0)
             new = fits & ~proved
             system[new], proved = eps[new], proved | fits
             assumed = np.where(np.isfinite(solved.T), ASSUMED_SPEED * np.maximum(solved.T, ends) + LEAST_SPEED, np.inf)
@@ -110,7 +117,9 @@ class _Bounding:
             for l in range(1, k + 1):
                 total += comb(k, l) * np.einsum("Mdj,jM->Md", columns[l], speeds[k - l])
             speeds[k, self.d] = np.where(proved, _solved(system, total)[0].T, np.inf)
-        for order, (a, b) in enumerate(((self.left.tree.qd, self.right.tree.qd), (self.left.tree.qdd, self.right.tree.qdd))):
+        for order, (a, b) in enumerate(
+            ((self.left.tree.qd, self.right.tree.qd), (self.left.tree.qdd, self.right.tree.qdd))
+        ):
             seen = np.maximum(np.abs(a), np.abs(b)).T[self.d] + self.width**2 / 8.0 * speeds[order + 2, self.d]
             speeds[order, self.d] = np.minimum(speeds[order, self.d], seen)
 
@@ -132,7 +141,9 @@ class _Bounding:
 
     def _weighted(self, columns: list[Array]) -> Array:
         """(M, d, nb): |C| times norms of the columns, by tie (1 or 2, nb, M)."""
-        return np.asarray(sum(np.einsum("bMd,bjM->Mdj", own, part) for own, part in zip(self.blocks, columns, strict=True)))
+        return np.asarray(
+            sum(np.einsum("bMd,bjM->Mdj", own, part) for own, part in zip(self.blocks, columns, strict=True))
+        )
 
     def _columns(self, speeds: Array, order: int) -> list[list[Array]]:
         """By order 0 … order and by tie: norms (1 or 2, nb, M) of what the joints do to its point and to its turn."""
@@ -194,7 +205,11 @@ class _Bounding:
         if tie.leader < 0:
             return out
         reach = self._farthest(tie.leader, speeds) + abs(tie.leader_zero)
-        powers = np.abs(np.array([np.polynomial.Polynomial(tie.coefficients).deriv(k).coef.tolist() + [0.0] * k for k in range(1, 5)]))
+        powers = np.abs(
+            np.array(
+                [np.polynomial.Polynomial(tie.coefficients).deriv(k).coef.tolist() + [0.0] * k for k in range(1, 5)]
+            )
+        )
         p1, p2, p3, p4 = (np.polynomial.polynomial.polyval(reach, row) for row in powers)
         v = speeds[:, tie.leader]
         jet = [p1, p2 * v[0], p3 * v[0] ** 2 + p2 * v[1], p4 * v[0] ** 3 + 3.0 * p3 * v[0] * v[1] + p2 * v[2]]
@@ -202,7 +217,7 @@ class _Bounding:
         return out
 
 
-def _solved(eps: Array, total: Array) -> tuple[Array, Array]:
+def _solved(eps: Array, total: Array) -> tuple[Array, BoolArray]:
     """x (M, d) of (1 − ε) x = total, which bounds every y ≥ 0 with y ≤ ε y + total where ε has a spectral radius below
     one, and whether that is shown: by an x > 0 that (1 − ε) takes to something positive. Infinite elsewhere."""
     finite = np.isfinite(eps).all(axis=(1, 2)) & np.isfinite(total).all(axis=1)
@@ -217,5 +232,5 @@ def _solved(eps: Array, total: Array) -> tuple[Array, Array]:
     both[regular] = np.linalg.solve(room[regular], right[regular])
     fits = regular & (both[:, :, 1] > 0.0).all(axis=1)
     places = np.flatnonzero(finite)[fits]
-    out[places], shown[places] = (1.0 + PROOF_ROUNDING) * np.maximum(both[fits][:, :, 0], 0.0), True
+    out[places], shown[places] = (1.0 + PROOF_ROUNDING) * np.maximum(both[fits][:, :, 0], LEAST_BOUND), True
     return out, shown
