@@ -17,16 +17,17 @@ MJCF = """<mujoco><compiler angle="degree"/><worldbody>
  <body name="a" pos="0.1 0 0" euler="90 0 0"><joint name="a" axis="0 0 1" ref="20" range="-170 170"/>{body}
   <body name="b" pos="0.3 0 0" euler="0 0 30"><joint name="b" axis="0 0 1"/>{body}
    <body name="d" pos="0.5 0 0" euler="0 0 -80"><joint name="d" axis="0 0 1" pos="0.1 0 0"/>{body}</body></body></body>
- <body name="c" pos="0.8 0.02 0.1" euler="90 0 0"><joint name="c" axis="0 0 1" ref="-15"/>{body}<site name="s" pos="0.2 0 0"/></body>
+ <body name="c" pos="0.8 0.02 0.1" euler="90 0 0"><joint name="c" axis="0 0 1" ref="-15"/>{body}</body>
  <body name="slider"><joint name="slider" type="slide" axis="0 0 1" range="-2 2"/>{body}</body>
 </worldbody><actuator><motor joint="a"/><motor joint="slider"/></actuator><equality>{ties}</equality></mujoco>"""
+ANCHOR = '<connect body1="d" body2="c" anchor="0.2 0 0"/>'
 TIES = {
     "anchor": '<connect body1="d" body2="c" anchor="0.2 0.1 0"/>',
     "to the world": '<connect body1="d" anchor="0.2 0.1 0"/>',
     "weld as drawn": '<weld body1="d" body2="c"/>',
     "weld": '<weld body1="d" body2="c" relpose="0.25 0.1 -0.02 0.6 0 0 0.8"/>',
-    "polynomial": '<joint joint1="b" joint2="a" polycoef="0.1 0.5 -0.3 0.2 0.1"/><connect body1="d" body2="c" anchor="0.2 0 0"/>',
-    "line and loop": '<joint joint1="slider" joint2="a" polycoef="0.1 0.5 0 0 0"/><connect body1="d" body2="c" anchor="0.2 0 0"/>',
+    "polynomial": f'<joint joint1="b" joint2="a" polycoef="0.1 0.5 -0.3 0.2 0.1"/>{ANCHOR}',
+    "line and loop": f'<joint joint1="slider" joint2="a" polycoef="0.1 0.5 0 0 0"/>{ANCHOR}',
 }
 
 

@@ -159,7 +159,9 @@ def closed_loops(
         start[robot.index(name)] = value
     reference, ties, evidence = _counted(ties, _closed_postures(ties, robot, start))
     driven = range(robot.n) if actuated is None else [robot.index(name) for name in actuated]
-    chosen = np.array(_coordinates(ties, reference, driven), dtype=np.int64)
+    led = {tie.joint for tie in ties.ties if isinstance(tie, JointTie)}
+    leading = [k for k in driven if k not in led]
+    chosen = np.array(_coordinates(ties, reference, (leading, driven, range(robot.n))), dtype=np.int64)
     return ClosedLoops(ties, chosen, reference), evidence
 
 
@@ -248,15 +250,15 @@ def _counted(ties: Ties, postures: Array) -> tuple[Array, Ties, str]:
     return postures[0], mixed, evidence
 
 
-def _coordinates(ties: Ties, reference: Array, driven: Sequence[int]) -> list[int]:
+def _coordinates(ties: Ties, reference: Array, groups: Sequence[Sequence[int]]) -> list[int]:
     """Joints of the tree, in its order, that determine all others: rows of the null space of J that are independent,
-    by Gram–Schmidt with pivots, drives first."""
+    by Gram–Schmidt with pivots, joints of the first group first."""
     jacobian = ties.at(reference[None]).jacobian[0] * ties.column_sizes
     _, values, right = np.linalg.svd(jacobian)
     rank = int((values > RANK_RATIO * values[0]).sum())
     rows = right[rank:].T.copy()
     chosen = list[int]()
-    for among in (driven, range(len(rows))):
+    for among in groups:
         while len(chosen) < rows.shape[1]:
             sizes = np.linalg.norm(rows, axis=1)
             sizes[[k for k in range(len(rows)) if k not in among]] = 0.0

@@ -30,12 +30,13 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, product, product_at, tighten, turning
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, tighten
 from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm, Interval
+from exciter.robot.jets import product, product_at, turning
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot

@@ -12,7 +12,7 @@ postures within h V of the start, so there is no other one among these; the post
 of them. So this proves, too, that the loops close throughout, and in one way of assembly. Where the proof fails nothing
 is said (infinity), and intervals are split.
 
-Columns of J are products of axes and levers; their jets are Leibniz' rule on norms, limb by limb (``spans``)."""
+Columns of J are products of axes and levers; their jets are Leibniz' rule on norms, limb by limb."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from math import comb
 
 import numpy as np
 
-from exciter.excitation.certificate.spans import product, turning
 from exciter.robot.closed_loops import ClosedLoops, CoupledLoops
+from exciter.robot.jets import product, turning
 from exciter.robot.ties import JointTie, Limb
 from exciter.typing import Array, BoolArray
 
