@@ -28,7 +28,8 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.physical.bounds import physical_problems
 from exciter.notes import in_one_line
 from exciter.parameters.inertial import inertia_matrix, mass_com_inertia
-from exciter.robot.robot import BASE
+from exciter.robot.coupling import LinearCoupling
+from exciter.robot.robot import BASE, Robot
 from exciter.settings import written
 from exciter.typing import Array
 
@@ -80,13 +81,14 @@ def model_data(model: DynamicModel, estimate: Estimate, record: Mapping[str, Any
             {
                 "name": joint.name,
                 "kind": joint.kind,
-                "parent": None if joint.parent == BASE else robot.joint_names[joint.parent],
+                "parent": None if joint.parent == BASE else robot.tree_names[joint.parent],
                 "link": joint.link or None,
                 "rotation": joint.rotation.tolist(),
                 "translation": joint.translation.tolist(),
                 "axis": joint.axis.tolist(),
+                **_followed(robot, joint.name),
             }
-            for joint in robot.joints
+            for joint in robot.bodies
         ],
         "parameters": _rows(
             name=estimate.names,
@@ -123,6 +125,16 @@ def yaml_result(model: DynamicModel, estimate: Estimate, record: Mapping[str, An
     return str(text)
 
 
+def _followed(robot: Robot, name: str) -> dict[str, Any]:
+    """Of a joint that follows others: which, and by what factor; nothing of others."""
+    coupling, body = robot.coupling, robot.body(name)
+    if name in robot.joint_names or not isinstance(coupling, LinearCoupling):
+        return {}
+    row = coupling.matrix[body]
+    follows = {robot.joint_names[k]: float(row[k]) for k in np.flatnonzero(row)}
+    return {"follows": follows, "offset": float(coupling.offset[body])}
+
+
 def _rows(**columns: Iterable[Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -154,7 +166,7 @@ def _bodies(model: DynamicModel, chi: Array | None) -> tuple[list[dict[str, Any]
     if problems:
         return None, f"no body can have the standard set: {problems[0]}"
     bodies = []
-    for joint, phi in zip(model.robot.joints, model.joint_frame_inertias(chi), strict=True):
+    for joint, phi in zip(model.robot.bodies, model.joint_frame_inertias(chi), strict=True):
         mass, com, inertia = 0.0, np.zeros(3), inertia_matrix(phi)  # no mass, no centre: about the origin
         if phi[0] != 0.0:
             mass, com, inertia = mass_com_inertia(phi)

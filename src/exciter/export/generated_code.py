@@ -35,6 +35,7 @@ from exciter.export.term_expressions import (
 )
 from exciter.parameters.inertial import INERTIAL_NAMES
 from exciter.parameters.terms import LoadFriction
+from exciter.robot.coupling import Coupling, LinearCoupling
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -133,7 +134,10 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "n": robot.n,
         "p": len(beta),
         "joints": robot.joint_names,
-        "torque_units": ["N" if slides else "N*m" for slides in chain.prismatic],
+        "links": robot.tree_names,
+        "follows": _follows(robot.coupling),
+        "shift": () if robot.coupling is None else _linear(robot.coupling).offset,
+        "torque_units": ["N" if joint.is_prismatic else "N*m" for joint in robot.joints],
         "parameters": base.names,
         "values": beta,
         "comments": [plain_text(text) for text in meanings],
@@ -152,6 +156,28 @@ def _tables(model: DynamicModel, values: ArrayLike, std: ArrayLike | None, state
         "left_out": textwrap.wrap(left_out, COMMENT_WIDTH) if travels else [],
         "load_bodies": model.dynamics.chain_inertias(next(iter(loading), None)),
     }
+
+
+class Follows(NamedTuple):
+    """A link follows a joint, both by number, by a factor."""
+
+    body: int
+    joint: int
+    factor: float
+
+
+def _linear(coupling: Coupling) -> LinearCoupling:
+    if not isinstance(coupling, LinearCoupling):
+        raise ParameterError("code has room for links that follow joints in proportion only; export another form")
+    return coupling
+
+
+def _follows(coupling: Coupling | None) -> list[Follows]:
+    """Of every link and every joint that it follows; nothing where each link has a joint of its own."""
+    if coupling is None:
+        return []
+    matrix = _linear(coupling).matrix
+    return [Follows(int(i), int(j), float(matrix[i, j])) for i, j in zip(*np.nonzero(matrix), strict=True)]
 
 
 class Entry(NamedTuple):

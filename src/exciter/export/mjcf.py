@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
 from exciter.export.robot_xml import bounded, document, identified_robot, link_names, provenance, reference, visuals
+from exciter.robot.coupling import mimics_of
 from exciter.robot.geometry import Shape
 from exciter.robot.robot import Frame, Joint, Robot
 
@@ -45,9 +46,10 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
         provenance(model, chi, MJCF_SYMBOLS, gravity=True),
         hard_friction=HARD_FRICTION,
         links=link_names(robot),
-        joints=[(index, joint, placement(joint)) for index, joint in enumerate(robot.joints)],
+        joints=[(index, joint, placement(joint)) for index, joint in enumerate(robot.bodies)],
+        mimics=mimics_of(robot, "MJCF"),
         sites=[(frame, placement(frame)) for frame in robot.frames],
-        limits=[_limits(robot, index) for index in range(robot.n)],
+        limits=[_limits(robot, body) for body in robot.bodies],
         torques=[_torques(joint, "ctrlrange") for joint in robot.joints],
         meshes=[{"name": names[key], **_mesh(shape, folder)} for key, shape in meshes.items()],
         geoms=[(shape.joint, _geom(shape, names)) for shape in shapes],
@@ -63,9 +65,14 @@ def placement(part: Joint | Frame | Shape) -> dict[str, Any]:
     return place
 
 
-def _limits(robot: Robot, index: int) -> dict[str, Any]:
-    joint = robot.joints[index]
+def _limits(robot: Robot, body: Joint) -> dict[str, Any]:
+    """Of a joint that follows another its range alone: drive and friction are that one's."""
+    own = body.name in robot.joint_names
+    index = robot.joint_names.index(body.name) if own else 0
+    joint = robot.joints[index] if own else body
     ends = {"range": [joint.limits.lower, joint.limits.upper]} if bounded(joint) else {}
+    if not own:
+        return ends
     terms = {name: robot.friction[key][index] for name, key in JOINT_TERMS if robot.friction[key][index]}
     return {**ends, **_torques(joint, "actuatorfrcrange"), **terms}
 

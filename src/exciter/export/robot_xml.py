@@ -176,8 +176,8 @@ def bounded(joint: Joint) -> bool:
 def link_names(robot: Robot) -> dict[int, str]:
     """One name per body, the base's included, none twice and none that a frame has."""
     names: dict[int, str] = {}
-    for index in (BASE, *range(robot.n)):
-        name = "base_link" if index == BASE else robot.joints[index].link or f"{robot.joints[index].name}_link"
+    for index in (BASE, *range(robot.n_bodies)):
+        name = "base_link" if index == BASE else robot.bodies[index].link or f"{robot.bodies[index].name}_link"
         others = {frame.name for frame in robot.frames if not _is_origin(frame, index)}
         while name in RESERVED_NAMES or name in names.values() or name in others:
             name += "_body"

@@ -12,6 +12,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
 from exciter.export.robot_xml import bounded, document, free_name, identified_robot, link_names, provenance, visuals
 from exciter.robot.robot import BASE, Joint, Robot
 
@@ -22,6 +23,8 @@ def sdf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = N
     """The SDF model of a full set χ (p,); what it has no place for stands in a comment at the top. folder: where the
     file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot = identified_robot(model, chi, "SDF")
+    if robot.coupling is not None:
+        raise ParameterError(f"SDF {SDF_VERSION} has no place for joints that follow others; export URDF or MJCF")
     joints, links, frames = _names(robot)
     named = [(name, frame) for name, frame in zip(frames, robot.frames, strict=True) if name]
     return document(

@@ -37,6 +37,7 @@ from exciter.export.robot_xml import (
 from exciter.export.xml_edit import EditableXml, xml_of
 from exciter.parameters.consistency import SMALLEST_BODY_INERTIA, divided, same_inertia
 from exciter.parameters.conventions import UrdfInertia, from_urdf
+from exciter.robot.coupling import mimics_of
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.urdf import URDF_MOMENTS
@@ -68,15 +69,21 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
     """The URDF of a robot. Bodies that are rigidly connected are one link; frames are links without mass.
 
     comment: for people, at the top."""
-    links, joints, fixed = link_names(robot), set(robot.joint_names), {}
+    links, joints, fixed = link_names(robot), set(robot.tree_names), {}
     for frame in robot.frames:
         if frame.name not in links.values():
             fixed[name := free_name(f"{frame.name}_fixed", joints)] = frame
             joints.add(name)
+    own = {name: j for j, name in enumerate(robot.joint_names)}
     given = [(name, robot.friction[key]) for name, key in URDF_FRICTION.items() if key in robot.friction]
-    dynamics = [{name: values[j] for name, values in given} for j in range(robot.n)]
-    limits = [_limits(joint) for joint in robot.joints]
-    return document("robot.urdf.in", robot, comment, links=links, fixed=fixed, limits=limits, dynamics=dynamics)
+    dynamics = [{name: values[own[one]] for name, values in given if one in own} for one in robot.tree_names]
+    limits = [_limits(robot.joints[own[body.name]] if body.name in own else body) for body in robot.bodies]
+    mimics = {
+        one.follower: {"joint": one.leader, "multiplier": one.multiplier, "offset": one.offset}
+        for one in mimics_of(robot, "URDF")
+    }
+    parts = {"links": links, "fixed": fixed, "limits": limits, "dynamics": dynamics, "mimics": mimics}
+    return document("robot.urdf.in", robot, comment, **parts)
 
 
 def _limits(joint: Joint) -> dict[str, float]:
@@ -98,9 +105,9 @@ def patched_urdf(text: str, model: DynamicModel, chi: ArrayLike | None) -> str:
     links = {link.get("name", ""): link for link in xml.root.findall("link")}
     joints = {joint.get("name", ""): joint for joint in xml.root.findall("joint")}
     bodies = _bodies(robot, xml.root, joints, links)
-    for index, joint in enumerate(robot.joints):
+    for index, joint in enumerate(robot.bodies):
         _patch_body(xml, robot, index, {name: links[name] for name in bodies[index]})
-        _patch_dynamics(xml, joints[joint.name], robot, index)
+        _patch_dynamics(xml, joints[joint.name], robot)
     words = provenance(model, chi)
     marker = words[: words.index(".")]
     together = [names for names in bodies if sum(links[name].find("inertial") is not None for name in names) > 1]
@@ -115,7 +122,7 @@ def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict
     move the same links."""
     if root.tag != "robot":
         raise RobotError(f"the root element of the description is <{root.tag}>; a URDF has <robot>")
-    for joint in robot.joints:
+    for joint in robot.bodies:
         element = joints.get(joint.name)
         child = None if element is None else element.find("child")
         if child is None or child.get("link") != joint.link:
@@ -123,7 +130,7 @@ def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict
                 f"the URDF has no joint '{joint.name}' that moves link '{joint.link}'; give the file that the robot of "
                 "the model was read from"
             )
-    bodies: list[list[str]] = [[] for _ in robot.joints]
+    bodies: list[list[str]] = [[] for _ in robot.bodies]
     known = {frame.name: frame.joint for frame in robot.frames}
     for name in links:
         if name not in known:
@@ -137,11 +144,11 @@ def _bodies(robot: Robot, root: Element, joints: dict[str, Element], links: dict
 
 def _patch_body(xml: EditableXml, robot: Robot, index: int, links: dict[str, Element]) -> None:
     """Inertials of the links of one body; φ of all in the joint's frame."""
-    total = robot.joints[index].inertia
+    total = robot.bodies[index].inertia
     parts = {name: phi for name, link in links.items() if (phi := _inertia_of(link, robot)).any()}
     if same_inertia(sum(parts.values(), np.zeros(10)), total) or (not parts and total[0] <= SMALLEST_BODY_INERTIA):
         return
-    main = max(parts, key=lambda name: parts[name][0], default=robot.joints[index].link)
+    main = max(parts, key=lambda name: parts[name][0], default=robot.bodies[index].link)
     for name, phi in divided(total, parts, main).items():
         frame = robot.frame(name)
         body = transform_inertia(phi, frame.rotation.T, -frame.rotation.T @ frame.translation)
@@ -184,8 +191,11 @@ def _write_inertial(xml: EditableXml, link: Element, body: UrdfInertia) -> None:
         xml.insert(inertial, missing)
 
 
-def _patch_dynamics(xml: EditableXml, joint: Element, robot: Robot, index: int) -> None:
-    values = {name: (robot.friction[key][index],) for name, key in URDF_FRICTION.items()}
+def _patch_dynamics(xml: EditableXml, joint: Element, robot: Robot) -> None:
+    """Friction of a joint; none on one that follows another, which has it all."""
+    name = joint.get("name", "")
+    own = robot.joint_names.index(name) if name in robot.joint_names else None
+    values = {one: (0.0 if own is None else robot.friction[key][own],) for one, key in URDF_FRICTION.items()}
     dynamics = joint.find("dynamics")
     if dynamics is not None:
         _set(xml, dynamics, values)

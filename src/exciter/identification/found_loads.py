@@ -232,7 +232,7 @@ def complete_load(
 
 def _arm_length(model: DynamicModel, frame: str) -> float:
     """[m] from joint to joint and to the frame, one metre for a robot whose joints meet in a point."""
-    joints = sum(float(np.linalg.norm(joint.translation)) for joint in model.robot.joints)
+    joints = sum(float(np.linalg.norm(joint.translation)) for joint in model.robot.bodies)
     return joints + float(np.linalg.norm(model.robot.frame(frame).translation)) or 1.0
 
 

@@ -88,9 +88,12 @@ def _by_link(names: Sequence[str], place: Callable[[str, int], int]) -> list[int
     return sorted(range(len(names)), key=key)
 
 
-def meaning(name: str, joints: Sequence[str]) -> str:
-    """``inertia zz, link of joint_1, and more`` for ZZR1, ``viscous friction, joint_3`` for Fv3, – for a user's."""
+def meaning(name: str, joints: Sequence[str], bodies: Sequence[str] | None = None) -> str:
+    """``inertia zz, link of joint_1, and more`` for ZZR1, ``viscous friction, joint_3`` for Fv3, – for a user's.
+    bodies: names by number of what inertial parameters belong to, those of the joints unless given."""
     found = SYMBOL_AND_NUMBER.fullmatch(name)
+    if found is not None and found[1] in INERTIAL_TITLES:
+        joints = joints if bodies is None else bodies
     if found is None or not 1 <= int(found[3]) <= len(joints):
         return "–"
     symbol, grouped, joint = found[1], found[2], joints[int(found[3]) - 1]

@@ -390,7 +390,7 @@ def ratios_of(found: Identification) -> GainRatios | None:
 def payload_of(ready: Logs, unloaded: Problem, gains: DriveGains | None = None) -> PayloadEstimate:
     """What runs with the load show beside those without, whose own load is known or none."""
     robot = unloaded.model.robot
-    ends = [frame.name for frame in robot.frames if frame.joint == robot.n - 1] or robot.joint_names
+    ends = [frame.name for frame in robot.frames if frame.joint == robot.n_bodies - 1] or robot.joint_names
     frame = ready.config.settings.payload or (ready.stated[0].frame if ready.stated else ends[-1])
     known = tuple(log.run for log in ready.logs if log.completed is None)
     problem = unloaded if len(known) in (0, len(unloaded.runs)) else replace(unloaded, runs=known)

@@ -140,7 +140,7 @@ def _history(followed: FollowedStream, k: int) -> Plot:
     if alarmed.any():
         there = np.where(alarmed, values, np.nan)
         lines.append(Line("in alarm", there, unit, points=True, width=4.0, colour="poor"))
-    title = f"{name}: {meaning(name, followed.model.robot.joint_names)}"
+    title = f"{name}: {meaning(name, followed.model.robot.joint_names, followed.model.robot.tree_names)}"
     return Plot(title, followed.time, "time [s]", f"{name} [{unit}]", lines, group="history", band=(0, 1))
 
 
@@ -157,7 +157,7 @@ def parameter_section(followed: FollowedStream) -> Section:
         rows.append(
             (
                 followed.names[k],
-                meaning(followed.names[k], joints),
+                meaning(followed.names[k], joints, followed.model.robot.tree_names),
                 followed.units[k],
                 value,
                 std,

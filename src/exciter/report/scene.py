@@ -14,8 +14,10 @@ import numpy as np
 from exciter.excitation.constraints.ground import Surrounding
 from exciter.report.markup import PagePart, packed, packed_whole
 from exciter.report.plot import finite
+from exciter.robot.coupling import coupled_motion
 from exciter.robot.drawing import Drawing, drawing
 from exciter.robot.geometry import Shape, Surface
+from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import upright
 from exciter.typing import Array
@@ -58,7 +60,7 @@ class Scene(PagePart):
             "joints": [
                 {"name": joint.name, "parent": joint.parent, "prismatic": joint.is_prismatic}
                 | {"axis": joint.axis.tolist(), **placement(joint)}
-                for joint in self.robot.joints
+                for joint in self.robot.bodies
             ],
             "shapes": [shape_data(shape, surfaces) for shape in shapes],
             "surfaces": [surface_data(surface) for surface in surfaces],
@@ -72,6 +74,7 @@ class Scene(PagePart):
             "frame": {"name": frame.name, "joint": frame.joint, **placement(frame)},
             "motions": [
                 {key: value if isinstance(value, str) else packed(value) for key, value in vars(motion).items()}
+                | {"q": packed(coupled_motion(self.robot, Motion.at(motion.q)).q)}
                 for motion in self.motions
             ],
         }
@@ -107,7 +110,7 @@ def surface_data(surface: Surface) -> dict[str, Any]:
 def sticks(robot: Robot, drawn: set[int]) -> list[dict[str, Any]]:
     """Straight connections for bodies with nothing to draw, from a joint's origin to what the body carries. drawn: the
     joints whose bodies have a shape."""
-    ends = [(joint.parent, child, [0.0, 0.0, 0.0]) for child, joint in enumerate(robot.joints)]
+    ends = [(joint.parent, child, [0.0, 0.0, 0.0]) for child, joint in enumerate(robot.bodies)]
     ends += [(frame.joint, frame.joint, frame.translation.tolist()) for frame in robot.frames if frame.joint != BASE]
     return [{"from": start, "to": end, "offset": offset} for start, end, offset in ends if start not in drawn]
 

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +32,9 @@ from exciter.robot.robot import Frame, Robot
 from exciter.robot.ties import JointTie, Tie, TiedState, Ties
 from exciter.typing import Array, BoolArray, Index
 
+if TYPE_CHECKING:
+    from exciter.robot.loop_bounds import LoopBounds
+
 SINGULAR_RATIO = 1e-5  # of singular values of J_d, below which the followers do not follow
 NEWTON_STEPS = 10
 CLOSED_STEP = 1e-9  # [rad, or of the length] correction after which Newton's next one is rounding
@@ -40,6 +45,7 @@ SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
 COARSE_SAMPLES = 64  # from one sample that starts at the reference to the next; those between start from neighbours
+MOST_KEPT_SAMPLES = 20_000  # of a motion whose tree is kept
 STILL_RATE = 1e-9  # |∂q/∂u| of a joint that does not move
 STILL_POSTURES = 5  # random ones, at which joints that do not move are told from others
 
@@ -50,6 +56,9 @@ class CoupledLoops(Coupled):
 
     state: TiedState
     inverse: Array
+
+
+_KNOWN: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +213,13 @@ class ClosedLoops:
     # -- motion and its adjoint ---------------------------------------------------------------------------------------
 
     def motion(self, motion: Motion) -> CoupledLoops:
+        """Kept as long as a motion of moderate length lives: criteria, constraints and gradients ask for the same."""
+        known = _KNOWN.setdefault(motion, {}) if len(motion) <= MOST_KEPT_SAMPLES else {}
+        if self not in known:
+            known[self] = self._moved(motion)
+        return known[self]
+
+    def _moved(self, motion: Motion) -> CoupledLoops:
         q = self.positions(motion.q)
         state = self.ties.at(q)
         inverse = self._inverse(state, motion.q)
@@ -258,6 +274,16 @@ class ClosedLoops:
             for k in range(self.shape[1]):
                 q_bar -= np.einsum("Nkj,Nk->Nj", state.by_position(still, null[:, :, k]), multipliers[:, :, k])
         return MotionGradient(q=down(q_bar), qd=down(qd_bar), qdd=down(tree_bar.qdd))
+
+    def rates(self, left: Motion, right: Motion, rates: Array) -> Array:
+        """See ``Coupling``; infinite where it is not proved that the loops close throughout (``loop_bounds.py``)."""
+        return self.bounds(left, right, rates).rates
+
+    def bounds(self, left: Motion, right: Motion, rates: Array) -> LoopBounds:
+        """The same, with bounds of N."""
+        from exciter.robot.loop_bounds import loop_bounds
+
+        return loop_bounds(self, self.motion(left), self.motion(right), right.time - left.time, rates)
 
     def reach(self, u: Array) -> tuple[Array, Array]:
         """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the

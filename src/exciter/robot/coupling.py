@@ -16,6 +16,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from exciter.errors import RobotError, unknown_name
+from exciter.notes import Note, warning
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion, MotionGradient
@@ -88,6 +89,11 @@ class Coupling(Protocol):
         (N, nb, m) with respect to N, None where it is zero or N constant."""
         ...
 
+    def rates(self, left: Motion, right: Motion, rates: Array) -> Array:
+        """(4, nb, M) ≥ |q̇| … |q⁗| of the tree throughout M intervals, with such bounds (4, m, M) of the coordinates and
+        their motion at both ends; infinite where nothing is known."""
+        ...
+
     def locked(self, positions: Mapping[int, float]) -> tuple[Coupling | None, dict[int, float]]:
         """With coordinates (by index) that stand still: how what still moves follows the others (None: each body is its
         own coordinate, in the order of the bodies), and the positions of the bodies that do not move any more."""
@@ -132,6 +138,9 @@ class LinearCoupling:
     ) -> MotionGradient:
         return MotionGradient(*((self.matrix.T @ x.T).T for x in (tree_bar.q, tree_bar.qd, tree_bar.qdd)))
 
+    def rates(self, left: Motion, right: Motion, rates: Array) -> Array:
+        return np.abs(self.matrix) @ rates
+
     def locked(self, positions: Mapping[int, float]) -> tuple[Coupling | None, dict[int, float]]:
         joints = [k for k in range(self.shape[1]) if k not in positions]
         still = np.array([positions.get(k, 0.0) for k in range(self.shape[1])])
@@ -174,13 +183,21 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         leader, ratio, shift = resolved.get(name, (name, 1.0, 0.0))
         matrix[body, free.index(leader)], offset[body] = ratio, shift
     joints = [robot.joints[names.index(name)] for name in free]
+    notes = list[Note]()
     for joint in robot.joints:
         if joint.name in resolved:
             at = free.index(resolved[joint.name][0])
-            joints[at] = _tightened(joints[at], joint, *resolved[joint.name][1:])
+            joints[at], odd = _tightened(joints[at], joint, *resolved[joint.name][1:])
+            notes += [warning("position limit", odd)] if odd else []
     friction = {key: np.abs(matrix.T) ** FRICTION_POWERS.get(key, 1) @ values for key, values in robot.friction.items()}
-    coupling = LinearCoupling(matrix, offset)
-    return replace(robot, joints=tuple(joints), bodies=robot.joints, coupling=coupling, friction=friction)
+    return replace(
+        robot,
+        joints=tuple(joints),
+        bodies=robot.joints,
+        coupling=LinearCoupling(matrix, offset),
+        friction=friction,
+        notes=(*robot.notes, *notes),
+    )
 
 
 def _resolved(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, float, float]]:
@@ -211,22 +228,39 @@ def _resolved(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, flo
     return found
 
 
-def _tightened(leader: Joint, follower: Joint, ratio: float, offset: float) -> Joint:
-    """The leader with limits that its follower keeps, too."""
+def _tightened(leader: Joint, follower: Joint, ratio: float, offset: float) -> tuple[Joint, str]:
+    """The leader with limits that its follower keeps, too; and what is odd about them, in words."""
     own, other = leader.limits, follower.limits
     ends = sorted((end - offset) / ratio for end in (other.lower, other.upper))
     lower, upper = max(own.lower, ends[0]), min(own.upper, ends[1])
-    if not lower < upper:
+    odd = ""
+    if not lower < upper:  # files that nobody simulated have them: a sign too many
         ours, theirs = (f"{low:g} … {high:g}" for low, high in ((own.lower, own.upper), ends))
-        problem = f"joint '{leader.name}' ({ours}) must stay within {theirs} for '{follower.name}', which follows it"
-        raise RobotError(f"{problem}; correct one of the limits")
+        odd = f"the position limits of '{follower.name}' would keep '{leader.name}', which it follows, within {theirs}"
+        odd += f" instead of {ours}: they contradict each other, and those of '{follower.name}' are not kept"
+        lower, upper = own.lower, own.upper
     rates = {
         one: min(getattr(own, one), getattr(other, one) / abs(ratio)) for one in ("velocity", "acceleration", "jerk")
     }
     assumed = own.assumed if rates["acceleration"] == own.acceleration else other.assumed
     limits: Limits = replace(own, lower=lower, upper=upper, assumed=assumed, **rates)
     turning = leader.kind == "continuous" and (math.isfinite(lower) or math.isfinite(upper))
-    return replace(leader, limits=limits, kind="revolute" if turning else leader.kind)
+    return replace(leader, limits=limits, kind="revolute" if turning else leader.kind), odd
+
+
+def mimics_of(robot: Robot, form: str) -> tuple[Mimic, ...]:
+    """Followers of one joint each, for files of a form that have a place for these alone; others are refused."""
+    coupling, found = robot.coupling, list[Mimic]()
+    if coupling is None:
+        return ()
+    for body, name in enumerate(robot.tree_names):
+        led = coupling.leader(body) if isinstance(coupling, LinearCoupling) else None
+        if led is None:
+            what = f"'{name}' of '{robot.name}' does not follow a single joint in proportion"
+            raise RobotError(f"{what}, and {form} has no place for that; lock it, or use another form")
+        if name not in robot.joint_names:
+            found.append(Mimic(name, robot.joint_names[led[0]], *led[1:]))
+    return tuple(found)
 
 
 def coupled_motion(robot: Robot, motion: Motion) -> Motion:

@@ -251,6 +251,12 @@ class Robot:
         """(bodies, n): whether a joint moves the tree's joint of a body."""
         return np.eye(self.n, dtype=bool) if self.coupling is None else self.coupling.pattern
 
+    def body(self, name: str) -> int:
+        """Index of the body that a joint, also one that follows, moves."""
+        if name not in self.tree_names:
+            raise RobotError(unknown_name("joint", name, self.tree_names))
+        return self.tree_names.index(name)
+
     def leaders(self, body: int) -> tuple[str, ...]:
         """Names of the joints that a body's own joint of the tree follows."""
         return tuple(self.joint_names[k] for k in np.flatnonzero(self.pattern[body]))

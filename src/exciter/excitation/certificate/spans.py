@@ -26,8 +26,10 @@ import numpy as np
 from exciter.dynamics.reference import Chain, cross
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.term import Ranges
+from exciter.robot.coupling import Coupling
 from exciter.robot.jets import product, turning
 from exciter.robot.motion import Motion
+from exciter.robot.robot import Robot
 from exciter.typing import Array, Index
 
 BOUND_ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
@@ -149,6 +151,7 @@ class Spans:
     right: Motion
     rates: Array
     _kept: dict[Chain, list[LinkSpan]] = field(default_factory=dict, init=False)  # chains are compared by identity
+    _trees: dict[Coupling, Spans] = field(default_factory=dict, init=False)  # and couplings
 
     @classmethod
     def of(cls, curve: Curve, spans: Index, start: Array, end: Array) -> Spans:
@@ -172,6 +175,17 @@ class Spans:
         slack = self.width**2 / 8.0 * self.rates[1:]
         pairs = list(zip(self.left.samples_last, self.right.samples_last, slack, strict=True))
         return Ranges(*(side for a, b, e in pairs for side in (np.minimum(a, b) - e, np.maximum(a, b) + e)))
+
+    def tree(self, robot: Robot) -> Spans:
+        """The same intervals of all bodies of a robot, where some follow its joints."""
+        coupling = robot.coupling
+        if coupling is None:
+            return self
+        if coupling not in self._trees:
+            left, right = (coupling.motion(end).tree for end in (self.left, self.right))
+            rates = coupling.rates(self.left, self.right, self.rates)
+            self._trees[coupling] = Spans(self.start, self.end, left, right, rates)
+        return self._trees[coupling]
 
     def links(self, chain: Chain) -> list[LinkSpan]:
         """Every link at ``ends``, and bounds of its derivatives in time: worked out once per set of intervals."""

@@ -374,14 +374,14 @@ class CapsuleDistance:
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
         joint, own_ends, side = self._packed
-        dq = np.zeros((*side.shape, at.samples) if derivatives else (0, 0, 0))
+        dq = np.zeros((*side.shape, at.samples) if derivatives else (0, 0, 0))  # per joint of the tree
         if at.dynamics.engine.name == "numba":
             distance = np.empty((len(side), at.samples))
             compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_distances
             chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
             compiled(*chain, joint, own_ends, self.pair_index, side, derivatives, distance, dq)
-            return distance, dq
-        ends = self.ends(at)
+            return distance, at.of_joints(dq) if derivatives else dq
+        ends, dq = self.ends(at), np.zeros((len(dq), self.robot.n, at.samples))
         distance, first, second, normal = closest_points(*(ends[:, index] for index in self.pair_index.T))
         for k in range(len(dq)):
             a, b = joint[self.pair_index[k]]
@@ -390,12 +390,12 @@ class CapsuleDistance:
 
     @cached_property
     def _packed(self) -> tuple[Index, Array, Array]:
-        """For the kernel: joint (C,) and ends (C, 2, 3) of the bodies in the chain's frames, side (P, n)."""
+        """For the kernel: joint (C,) and ends (C, 2, 3) of the bodies in the chain's frames, side (P, bodies)."""
         frames = robot_dynamics(self.robot).chain.axis_frames
         turned = [np.eye(3) if b.joint == BASE else frames[b.joint].T for b in self.bodies]
         ends = np.array([[t @ b.start, t @ b.end] for t, b in zip(turned, self.bodies, strict=True)])
         joint = np.array([body.joint for body in self.bodies], dtype=np.int64)
-        moves = np.zeros((len(joint), self.robot.n))
+        moves = np.zeros((len(joint), self.robot.n_bodies))
         for k in np.flatnonzero(joint != BASE):
             moves[k, list(self.robot.ancestors(joint[k]))] = 1.0
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]

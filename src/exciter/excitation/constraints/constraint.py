@@ -28,6 +28,7 @@ from exciter.excitation.certificate.adaptive import Constraint as Constraint
 from exciter.excitation.certificate.adaptive import ConstraintRows as ConstraintRows
 from exciter.excitation.certificate.certificate import RowName as RowName
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, Spans
+from exciter.robot.coupling import Coupled
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.settings import Settings
@@ -45,12 +46,13 @@ def robot_dynamics(robot: Robot) -> Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Link frames in the base at the samples of a motion, samples last. rotation (n, 3, 3, N), origin (n, 3, N) [m]:
-    the chain's frames, axes along z. Get one by ``kinematics``."""
+    """Link frames in the base at the samples of a motion, samples last. rotation (bodies, 3, 3, N), origin (bodies, 3,
+    N) [m]: the chain's frames, axes along z. moved: how bodies follow joints. Get one by ``kinematics``."""
 
     dynamics: Dynamics
     rotation: Array
     origin: Array
+    moved: Coupled | None = None
 
     @property
     def samples(self) -> int:
@@ -67,18 +69,22 @@ class Kinematics:
     def pull(self, joint: int, x: Array, g: Array) -> Array:
         """(K, n, N): change per joint of K functions with gradients g (K, 3, N) at points x (3, N) that move with the
         body of ``joint`` (−1: the base)."""
-        chain, dq = self.dynamics.chain, np.zeros((len(g), self.dynamics.robot.n, self.samples))
+        chain, dq = self.dynamics.chain, np.zeros((len(g), self.dynamics.chain.n, self.samples))
         if joint == BASE:
-            return dq
+            return self.of_joints(dq)
         path = np.array(self.dynamics.robot.ancestors(joint))
         if self.dynamics.engine.name == "numba":
             compiled: Any = kernels("capsules", "exciter.excitation.kernels").pull
             compiled(*writable(self.rotation, self.origin), chain.prismatic, path, *writable(x, g), dq)
-            return dq
+            return self.of_joints(dq)
         axes = self.rotation[path, :, 2]
         velocity = np.where(chain.prismatic[path, None, None], axes, cross(axes, x - self.origin[path]))
         dq[:, path] = np.einsum("KcN,jcN->KjN", g, velocity)
-        return dq
+        return self.of_joints(dq)
+
+    def of_joints(self, dq: Array) -> Array:
+        """Changes (K, n, N) per joint, of those per joint of the tree (K, bodies, N)."""
+        return dq if self.moved is None else self.moved.project(dq.swapaxes(0, 1)).swapaxes(0, 1)
 
 
 _KNOWN: WeakKeyDictionary[Motion, dict[Robot, Kinematics]] = WeakKeyDictionary()
@@ -89,9 +95,10 @@ def kinematics(robot: Robot, motion: Motion) -> Kinematics:
     known = _KNOWN.setdefault(motion, {})
     if robot not in known:
         dynamics = robot_dynamics(robot)
-        dynamics.check(motion)
-        links = dynamics.engine.placements(dynamics.chain, motion.samples_last[0])
-        known[robot] = Kinematics(dynamics=dynamics, rotation=links.rotation, origin=links.origin)
+        moved = dynamics.coupled(motion)
+        tree = motion if moved is None else moved.tree
+        links = dynamics.engine.placements(dynamics.chain, tree.samples_last[0])
+        known[robot] = Kinematics(dynamics=dynamics, rotation=links.rotation, origin=links.origin, moved=moved)
     return known[robot]
 
 
@@ -101,7 +108,7 @@ def moving_point(robot: Robot, joint: int, point: Array, spans: Spans) -> tuple[
     if joint == BASE:
         return np.repeat(point[:, None], 2 * len(spans.width), axis=1), np.zeros(len(spans.width))
     chain = robot_dynamics(robot).chain
-    link = spans.links(chain)[joint]
+    link = spans.tree(robot).links(chain)[joint]
     x, acceleration = link.point(chain.axis_frames[joint].T @ point)
     bound = link.acceleration_bound(float(np.linalg.norm(point)), acceleration, spans.width)
     return x, spans.width**2 / 8.0 * bound

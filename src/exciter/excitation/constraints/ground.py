@@ -151,7 +151,7 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
     such joint there are only turns about the normal and slides across it, which change no angle to it: q = 0 tells."""
     at = kinematics(robot, Motion.at(np.zeros((1, robot.n))))
     moved: set[int] = set()
-    for index, joint in enumerate(robot.joints):
+    for index, joint in enumerate(robot.bodies):
         axis = at.rotation[index, :, 2, 0]
         off_level = abs(normal @ axis) if joint.is_prismatic else np.linalg.norm(np.cross(normal, axis))
         if joint.parent in moved or not off_level < LEVEL_AXIS_RAD:
@@ -161,11 +161,11 @@ def _moved(robot: Robot, normal: Array) -> set[int]:
 
 def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
     """Origins of frames that no capsule of their body contains and whose height can change, every place once."""
-    own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.joints)]
+    own = [Frame(joint.name, index, np.eye(3), np.zeros(3)) for index, joint in enumerate(robot.bodies)]
     covers = list(robot.capsules)
     names = {capsule.name for capsule in robot.capsules}
     for frame in (*own, *robot.frames):
-        joint = robot.joints[frame.joint]
+        joint = robot.bodies[frame.joint]
         aside = float(np.linalg.norm(np.cross(joint.axis, frame.translation)))
         stays = joint.parent not in moved and not joint.is_prismatic and aside < FRAME_POINT_RADIUS_M
         inside = (_from_capsule(one, frame.translation) <= 0.0 for one in covers if one.joint == frame.joint)
@@ -191,10 +191,10 @@ def _clears(robot: Robot, body: Capsule, normal: Array, height: float, moved: se
     """Whether some position of its own joint frees a capsule whose joint itself stays at one height. One that never
     does belongs to the mounting: the body sits on it. What is further out can be moved away by other joints."""
     joint, (low, high) = body.joint, robot.position_range()
-    if robot.joints[joint].parent in moved:
+    if robot.bodies[joint].parent in moved:
         return True
-    q = np.zeros((SWEPT_POSITIONS, robot.n))
-    q[:, joint] = np.linspace(low[joint], high[joint], SWEPT_POSITIONS)
+    q, own = np.zeros((SWEPT_POSITIONS, robot.n)), np.flatnonzero(robot.pattern[joint])
+    q[:, own] = np.linspace(low[own], high[own], SWEPT_POSITIONS)
     at = kinematics(robot, Motion.at(q))
     lowest = np.min([normal @ at.point(joint, end) for end in (body.start, body.end)], axis=0)
     return bool((lowest - body.radius).max() > height)
@@ -207,7 +207,7 @@ def _unchecked(robot: Robot, name: str, moved: set[int], stuck: list[Capsule]) -
             "elsewhere, give constraints: {ground: HEIGHT}"
         )
     covered = {capsule.joint for capsule in robot.capsules} | {BASE}
-    bare = [robot.joints[joint].name for joint in sorted(moved - covered)]
+    bare = [robot.bodies[joint].name for joint in sorted(moved - covered)]
     if bare:
         yield f"{name}: the bodies of {', '.join(bare)} beyond the origins of their frames: they have no shape"
     links = [link for link in robot.unshaped if robot.frame(link).joint in moved & covered]

@@ -104,7 +104,8 @@ class MeshDistance:
 
     def lower_bounds(self, spans: Spans) -> Array:
         chain, radius = robot_dynamics(self.robot).chain, body_radii(self.geometries)
-        speed = np.array([approach(self.robot, chain, a, b, radius, spans) for a, b in self.bodies])
+        tree = spans.tree(self.robot)
+        speed = np.array([approach(self.robot, chain, a, b, radius, tree) for a, b in self.bodies])
         ends = spans.ends  # neighbours share theirs, and each costs as many measurements as there are pairs
         time, first, place = np.unique(ends.time, return_index=True, return_inverse=True)
         rows = self.values(Motion(time, ends.q[first], ends.qd[first], ends.qdd[first]))[:, place]
@@ -165,7 +166,7 @@ def body_radii(geometries: Iterable[Geometry]) -> dict[int, float]:
 
 
 def approach(robot: Robot, chain: Chain, a: int, b: int, radius: dict[int, float], spans: Spans) -> Array:
-    """(M,) [m/s] ≥ how fast points of two bodies can approach each other, during each interval."""
+    """(M,) [m/s] ≥ how fast points of two bodies can approach each other, during each interval of the tree."""
     slack = spans.width**2 / 8.0 * spans.rates[2]
     ends = np.maximum(np.abs(spans.left.samples_last[1]), np.abs(spans.right.samples_last[1]))
     rate, apart = np.minimum(spans.rates[0], ends + slack), distances(chain, spans.ranges)

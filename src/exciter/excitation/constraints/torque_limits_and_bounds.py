@@ -36,6 +36,7 @@ from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm, Interval
+from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.jets import product, product_at, turning
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
@@ -158,14 +159,14 @@ def _mass_gaps(robot: Robot) -> Iterator[Gap]:
         yield f"the description has no masses that could be a robot's: {why}", tuple(range(robot.n))
         return
     bare, unreal = bare_bodies(robot), unreal_bodies(robot)
-    given = {j: f" ({robot.joints[j].inertia[0]:.4g} kg)" if robot.joints[j].inertia[0] else "" for j in bare}
-    light = ", ".join(robot.joint_names[j] + given[j] for j in bare)
-    wrong = ", ".join(robot.joint_names[j] for j in unreal)
+    given = {j: f" ({robot.bodies[j].inertia[0]:.4g} kg)" if robot.bodies[j].inertia[0] else "" for j in bare}
+    light = ", ".join(robot.tree_names[j] + given[j] for j in bare)
+    wrong = ", ".join(robot.tree_names[j] for j in unreal)
     for why, bodies in (
         (f"the description gives no mass for the bodies of {light}", bare),
         (f"no body can have the inertia that the description gives those of {wrong}", unreal),
     ):
-        yield why, tuple(sorted({joint for body in bodies for joint in robot.ancestors(body)}))
+        yield why, tuple(sorted({joint for body in bodies for joint in robot.movers(body)}))
 
 
 def _friction_gaps(robot: Robot) -> Iterator[Gap]:
@@ -217,15 +218,19 @@ def torque_jacobians(model: DynamicModel, motion: Motion, chi: Array) -> tuple[A
                 f"the torque of {', '.join(term.names)} remembers earlier samples, so it has no derivative sample by "
                 "sample; optimise with another friction shape (tanh) and check the result with this one"
             )
-    if model.engine.name != "numba":
+    moved = model.dynamics.coupled(motion)
+    if model.engine.name != "numba" or (moved is not None and moved.null.ndim == 3):
         return model.torque(motion, chi).T, *model.torque_jacobian(motion, chi)
-    model.dynamics.check(motion)
-    chain, n, phi = model.dynamics.chain, model.n, model.dynamics.chain_inertias(chi[: model.inertial_size])
-    tau, derivatives = np.empty((n, len(motion))), np.zeros((3, n, n, len(motion)))
+    chain, phi = model.dynamics.chain, model.dynamics.chain_inertias(chi[: model.inertial_size])
+    tree = motion if moved is None else moved.tree
+    tau, derivatives = np.empty((chain.n, len(motion))), np.zeros((3, chain.n, chain.n, len(motion)))
     bodies = writable(phi[:, 0], phi[:, 1:4], pseudo_inertia(phi)[:, :3, :3])
     compiled: Any = kernels("torque", "exciter.excitation.kernels").torque_derivatives
     geometry = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-    compiled(*geometry, *bodies, *writable(motion.q, motion.qd, motion.qdd), tau, *derivatives)
+    compiled(*geometry, *bodies, *writable(tree.q, tree.qd, tree.qdd), tau, *derivatives)
+    if moved is not None:  # ∂(Nᵀτ)/∂u = Nᵀ ∂τ/∂q N
+        tau = moved.project(tau)
+        derivatives = np.stack([moved.project(moved.project(d).swapaxes(0, 1)).swapaxes(0, 1) for d in derivatives])
     for term, columns in model.term_columns:
         _add_term(term, motion, chi[columns], tau, derivatives)
     dq, dqd, dqdd = derivatives
@@ -336,14 +341,33 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
     return force_jet, moment_jet
 
 
+def joint_torque(model: DynamicModel, inertias: Array | None, spans: Spans) -> tuple[Array, Array]:
+    """``rigid_torque`` of the joints (n, …): where bodies follow them Nᵀ τ, with the curvature N̈ᵀτ + 2 Ṅᵀτ̇ + Nᵀτ̈; for
+    |τ̇| and |τ| what the ends and |τ̈| say."""
+    dynamics = model.dynamics
+    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(inertias), spans.tree(model.robot))
+    moved = dynamics.coupled(spans.ends)
+    if moved is None:
+        return ends, curvature
+    if not isinstance(coupling := model.robot.coupling, ClosedLoops):
+        return moved.project(ends), np.abs(moved.null).T @ curvature
+    null, rate, bend = coupling.bounds(spans.left, spans.right, spans.rates).null  # each (bodies, n, M)
+    left, right = ends[:, 0::2], ends[:, 1::2]
+    size = np.maximum(np.abs(left), np.abs(right)) + spans.width**2 / 8.0 * curvature
+    slope = np.abs(right - left) / spans.width + 0.5 * spans.width * curvature
+    with np.errstate(invalid="ignore"):
+        total = sum(np.einsum("bjM,bM->jM", a, b) for a, b in ((bend, size), (2.0 * rate, slope), (null, curvature)))
+    return moved.project(ends), np.nan_to_num(total, nan=np.inf, posinf=np.inf)
+
+
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
     """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say."""
-    dynamics, n, width = model.dynamics, model.n, spans.width
-    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(chi[: model.inertial_size]), spans)
+    n, width = model.n, spans.width
+    ends, curvature = joint_torque(model, chi[: model.inertial_size], spans)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
 
     def load(links: Array | None = None) -> Interval:
-        return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(links), spans), width)
+        return chord_range(*joint_torque(model, links, spans), width)
 
     for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)

@@ -142,11 +142,11 @@ def _marked(model: DynamicModel, words: tuple[str, ...]) -> BoolArray:
     for word in words:
         meant = _meant(model, word)
         if not meant.any():
-            if word in (*KINDS, *model.robot.joint_names):
+            if word in (*KINDS, *model.robot.tree_names):
                 raise ParameterError(
                     f"no base parameter of this model is meant by {word}; it has {', '.join(base.names)}"
                 )
-            valid = (*KINDS, PAYLOAD_WORD, *model.robot.joint_names, *base.names)
+            valid = (*KINDS, PAYLOAD_WORD, *model.robot.tree_names, *base.names)
             raise ParameterError(unknown_name("parameter or word", word, valid))
         marked |= meant
     return marked
@@ -164,9 +164,11 @@ def _meant(model: DynamicModel, word: str) -> BoolArray:
             at_rest = columns_at_rest(model)
             standard = inertial & {"inertia": ~at_rest, "gravity": at_rest, "links": inertial}[word]
         return np.asarray(standard[base.independent])
-    if word in model.robot.joint_names:
-        number = model.robot.joint_names.index(word) + 1
-        return np.array([split_name(model.standard[k])[1] == number for k in base.independent])
+    if word in (names := model.robot.tree_names):  # the body, and terms of the joint
+        numbers = {True: names.index(word) + 1, False: 0}
+        if word in model.robot.joint_names:
+            numbers[False] = model.robot.joint_names.index(word) + 1
+        return np.array([split_name(model.standard[k])[1] == numbers[bool(k < links)] for k in base.independent])
     return np.array([fnmatchcase(name, word) for name in base.names])
 
 

@@ -57,6 +57,10 @@ def torque_jacobian_pullback(model: DynamicModel, motion: Motion, chi: Array, se
     variables = [(part, i) for part in range(3) for i in range(model.n)]
     turning = [part == 0 and not model.robot.joints[i].is_prismatic for part, i in variables]
     exact = [RIESZ_STENCIL if turns else CENTRAL_STENCIL for turns in turning]
+    if model.robot.coupling is not None:  # of what several bodies follow torque may be any function of its position
+        several = model.robot.pattern.sum(axis=0) > 1
+        far = [part == 0 and (several[i] or not model.robot.coupling.constant) for part, i in variables]
+        exact = [FOURTH_ORDER_STENCIL if many else one for many, one in zip(far, exact, strict=True)]
     moved, seeds = _shifted(motion, seed, list(zip(variables, exact, strict=True)))
     gradient = _gathered(motion, model.dynamics.torque_pullback(moved, seeds, inertial))
     if not model.entries:

@@ -63,10 +63,8 @@ def told_by(model: DynamicModel, equations: Sequence[int], moving: Sequence[int]
 
 def ancestors(robot: Robot, joint: int) -> list[int]:
     """The joints before one, the nearest first."""
-    found = []
-    while (joint := int(robot.parents[joint])) >= 0:
-        found.append(joint)
-    return found
+    own = robot.body(robot.joint_names[joint])
+    return [one for one in reversed(robot.movers(own)) if one != joint]
 
 
 def locked_stages(model: DynamicModel, groups: Sequence[tuple[str, tuple[int, ...]]]) -> tuple[LockedStage, ...]:

@@ -41,7 +41,10 @@ def fingerprint(search: Search) -> str:
     """Of everything that a start depends on."""
     robot = search.model.robot
     parts: list[Any] = [robot.name, robot.joint_names, robot.parents.tolist(), robot.gravity.tolist()]
-    for joint in robot.joints:
+    if robot.coupling is not None:
+        parts += [repr(joint.limits) for joint in robot.joints]
+        parts += [[x.tolist() for x in vars(robot.coupling).values() if isinstance(x, np.ndarray)]]
+    for joint in robot.bodies:
         parts += [joint.kind, joint.rotation.tolist(), joint.translation.tolist(), joint.axis.tolist()]
         parts += [joint.inertia.tolist(), repr(joint.limits)]
     parts += [{key: value.tolist() for key, value in robot.friction.items()}, [repr(t) for t in search.model.terms]]

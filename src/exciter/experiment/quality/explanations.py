@@ -128,7 +128,7 @@ class ChangeSearch:
         self.turning = [j for j, joint in enumerate(rows.model.robot.joints) if not joint.is_prismatic]
         self.worth = rows.smooth.independent / CUTOFF_OVER_BAND  # what a model misses changes as slowly as the motion
         robot = self.bodies.dynamics.robot
-        tips = sorted(set(range(n)) - set(robot.parents.tolist())) if loaded else ()
+        tips = sorted(set(range(robot.n_bodies)) - set(robot.parents.tolist())) if loaded else ()
         self.spread = body_spread(robot.inertias, tips)
         beside = None if model is None else model.regressor(self.motion)[:, :, model.inertial_size :]
         self.bases = list[Array]()

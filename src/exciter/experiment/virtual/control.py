@@ -14,6 +14,7 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.true_parameters import resolved
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot import Motion, Robot
+from exciter.robot.coupling import LinearCoupling
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.settings import Number, OneOf, PerJointNumber, Registry, Settings
 from exciter.typing import Array
@@ -69,10 +70,7 @@ class ComputedTorque(Control):
         return np.asarray(inertia * self.gains(robot, 1.0)[1])
 
     def law(self, robot: Robot, planned: Motion) -> Law:
-        import pinocchio as pin
-
-        model = to_pinocchio(robot)
-        data, rotor = model.createData(), believed_rotor(robot)
+        rigid, rotor = _rigid_torque(robot), believed_rotor(robot)
         kp, kd = self.gains(robot, 1.0)
         viscous, dry = (robot.friction.get(name, np.zeros(robot.n)) for name in ("viscous", "coulomb"))
         friction = viscous * planned.qd + dry * np.tanh(planned.qd / FRICTION_FADE_SPEED)  # smoothed at reversals
@@ -80,7 +78,7 @@ class ComputedTorque(Control):
 
         def torque(tick: int, q: Array, qd: Array) -> Array:
             a = qdd_d[tick] + kd * (qd_d[tick] - qd) + kp * (q_d[tick] - q)
-            return np.asarray(pin.rnea(model, data, q, qd, a) + rotor * a + friction[tick])
+            return np.asarray(rigid(q, qd, a) + rotor * a + friction[tick])
 
         return torque
 
@@ -114,6 +112,28 @@ class GravityPD(Control):
 
 LAWS = Registry[Control]("control law", ComputedTorque, GravityPD)
 AnyLaw = Annotated[Control, OneOf(LAWS, tag="law", usual=ComputedTorque.word)]
+
+
+def _rigid_torque(robot: Robot) -> Callable[[Array, Array, Array], Array]:
+    """(n,) torque of the bodies at one state q, q̇, q̈ (n,)."""
+    import pinocchio as pin
+
+    model, coupling = to_pinocchio(robot), robot.coupling
+    data = model.createData()
+
+    def following(q: Array, qd: Array, a: Array) -> Array:
+        assert coupling is not None
+        moved = coupling.motion(Motion.at(q[None], qd[None], a[None]))
+        tree = moved.tree
+        return moved.project(pin.rnea(model, data, tree.q[0], tree.qd[0], tree.qdd[0])[:, None])[:, 0]
+
+    def proportional(q: Array, qd: Array, a: Array) -> Array:
+        return np.asarray(matrix.T @ pin.rnea(model, data, matrix @ q + offset, matrix @ qd, matrix @ a))
+
+    if isinstance(coupling, LinearCoupling):
+        matrix, offset = coupling.matrix, coupling.offset
+        return proportional
+    return following if coupling is not None else lambda q, qd, a: np.asarray(pin.rnea(model, data, q, qd, a))
 
 
 def believed_rotor(robot: Robot) -> Array:

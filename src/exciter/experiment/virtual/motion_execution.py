@@ -13,7 +13,7 @@ from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import FourierPiece
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.control import Law
-from exciter.experiment.virtual.plant import Plant, engine
+from exciter.experiment.virtual.plant import Plant
 from exciter.robot.motion import Motion
 from exciter.typing import Array, BoolArray
 
@@ -140,12 +140,9 @@ def execute(
 ) -> Executed:
     """Run a controller along a planned motion (a sample per tick) from ``start``, q and q̇ (n,), and look at its state
     at ``instants`` (N,). Torques are held between two steps: an instant there is reached by a shorter step."""
-    mujoco = engine()
     model, data, robot = plant.model, plant.data, plant.truth.robot
     link, motor = plant.link, plant.motor
-    mujoco.mj_resetData(model, data)
-    model.opt.timestep = timing.step
-    model.dof_solref[motor] = (2.0 * timing.step, 1.0)
+    plant.begin(timing.step)
     for place in (link, motor):
         data.qpos[place], data.qvel[place] = start
     highest, true = robot.limit("torque"), plant.truth.friction.array
@@ -164,7 +161,7 @@ def execute(
     late = np.maximum(in_steps - at_step, 0.0) * timing.step  # and the time since then [s]
     due = [*at_step.tolist(), -1]  # no step at the end; numbers of a list are quicker to look at than those of an array
     looked = np.empty((len(instants), 9, robot.n))  # q, q̇, q̈ of links and motors; drives, dry friction, link side
-    probe = mujoco.MjData(model) if (late > 0.0).any() else None
+    probe = plant.another() if (late > 0.0).any() else None
     drive_steps, link_steps, motor_steps = np.zeros((3, timing.steps + 1, robot.n))
     asked = np.empty((len(planned), robot.n))
     positions, velocities, applied, torque = data.qpos, data.qvel, data.qfrc_applied, np.zeros(robot.n)
@@ -179,7 +176,7 @@ def execute(
             applied[motor] = torque = np.minimum(np.maximum(wanted, lowest), highest)
         drive_steps[k] = torque
         update_friction(velocities)
-        mujoco.mj_forward(model, data)
+        plant.forward(data)
         if link_side:
             link_steps[k] = _link_torque(plant, data, torque)
         while due[sample] == k:
@@ -190,7 +187,7 @@ def execute(
         if k < timing.steps:
             if probe is not None:  # which may have left its own
                 update_friction(velocities)
-            mujoco.mj_RungeKutta(model, data, 4)
+            plant.advance(data)
         if progress is not None and k % PROGRESS_STEPS == 0:
             progress(k / max(timing.steps, 1))
     if not np.isfinite(looked).all():
@@ -215,16 +212,13 @@ def _link_torque(plant: Plant, data: Any, torque: Array) -> Array:
 
 def _shortly_after(plant: Plant, data: Any, probe: Any, late: float, update_friction: Callable[[Array], None]) -> Any:
     """The state ``late`` [s] after the one of ``data``, which stays as it is."""
-    mujoco, model = engine(), plant.model
-    probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
-    probe.qacc_warmstart[:] = data.qacc
-    step = model.opt.timestep
-    model.opt.timestep = late
-    mujoco.mj_forward(model, probe)
-    mujoco.mj_RungeKutta(model, probe, 4)
-    model.opt.timestep = step
+    plant.copy(data, probe)
+    step = plant.take(late)
+    plant.forward(probe)
+    plant.advance(probe)
+    plant.take(step)
     update_friction(probe.qvel)
-    mujoco.mj_forward(model, probe)
+    plant.forward(probe)
     return probe
 
 

@@ -5,7 +5,8 @@ MuJoCo's armature, viscous friction its damping. Dry friction is its ``frictionl
 together with the acceleration: a joint that slips feels exactly ±(Fs + Fst …), one that rests what keeps it there, up
 to a creep of 1e-4 of the speed that the same torque would give it within one step; a joint that would come to rest
 within the present step counts as resting. What Stribeck adds is updated at every step. A compensation spring is a
-tendon between two points, a flexible joint a rotor of its own on a tendon wound round both."""
+tendon between two points, a flexible joint a rotor of its own on a tendon wound round both. Where bodies follow joints,
+MuJoCo's tree is moved by the joints alone (``reduced_plant.py``)."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from exciter.errors import ExciterError, ParameterError
+from exciter.experiment.virtual.reduced_plant import ReducedState, ReducedTree
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.robot import Joint
@@ -39,7 +41,8 @@ def engine() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """A compiled model; ``link`` and ``motor`` (n,): indices into q and q̇, the same unless joints are flexible."""
+    """A compiled model; ``link`` and ``motor`` (n,): indices into q and q̇, the same unless joints are flexible. model,
+    data: MuJoCo's, or of a tree that follows its joints."""
 
     truth: Truth
     model: Any
@@ -53,10 +56,52 @@ class Plant:
     def inertia_matrix(self) -> Array:
         """M at the present state, of links with the rotors of rigid joints, and of motors of flexible ones."""
         mujoco = engine()
+        if isinstance(self.model, ReducedTree):
+            return self.model.equations(self.data.qpos, self.data.qvel)[0]
         mujoco.mj_forward(self.model, self.data)
         full = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_fullM(self.model, self.data, full)
         return full
+
+    def begin(self, step: float) -> None:
+        """Everything at zero, before steps of ``step`` [s]."""
+        self.take(step)
+        if isinstance(self.model, ReducedTree):
+            for name in ("qpos", "qvel", "qacc", "qfrc_applied", "qfrc_constraint"):
+                getattr(self.data, name)[:] = 0.0
+            return
+        engine().mj_resetData(self.model, self.data)
+        self.model.dof_solref[self.motor] = (2.0 * step, 1.0)
+
+    def take(self, step: float) -> float:
+        """Steps of ``step`` [s] from now on; those before."""
+        holder = self.model if isinstance(self.model, ReducedTree) else self.model.opt
+        before, holder.timestep = holder.timestep, step
+        return float(before)
+
+    def another(self) -> Any:
+        """Room for another state."""
+        reduced = isinstance(self.model, ReducedTree)
+        return ReducedState(len(self.link)) if reduced else engine().MjData(self.model)
+
+    def copy(self, data: Any, probe: Any) -> None:
+        probe.qpos[:], probe.qvel[:], probe.qfrc_applied[:] = data.qpos, data.qvel, data.qfrc_applied
+        if not isinstance(self.model, ReducedTree):
+            probe.qacc_warmstart[:] = data.qacc
+
+    def forward(self, data: Any) -> None:
+        """Accelerations of a state."""
+        if isinstance(self.model, ReducedTree):
+            self.model.forward(data)
+        else:
+            engine().mj_forward(self.model, data)
+
+    def advance(self, data: Any) -> None:
+        """One step, from a state whose accelerations are known."""
+        if isinstance(self.model, ReducedTree):
+            self.model.advance(data)
+        else:
+            engine().mj_RungeKutta(self.model, data, 4)
 
 
 def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
@@ -69,12 +114,14 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     option.tolerance, option.iterations = 1e-14, 100
     bodies: list[Any] = []
     slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
-    kinds = [slide if joint.is_prismatic else hinge for joint in robot.joints]
-    for i, joint in enumerate(robot.joints):
+    kinds = [slide if joint.is_prismatic else hinge for joint in robot.bodies]
+    for i, joint in enumerate(robot.bodies):
         parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
         bodies.append(_add_body(parent, joint, i))
         bodies[i].add_joint(name=f"link{i}", type=kinds[i], axis=joint.axis)
     if flexibility is not None:
+        if robot.coupling is not None:
+            raise ParameterError("joints are flexible, or bodies follow them; both at once cannot be simulated")
         if not (truth.rotor > 0.0).all():
             raise ParameterError("a flexible joint needs a rotor; give rotor_inertia > 0 for every joint")
         for i, kind in enumerate(kinds):  # rotors that are nothing but an armature, and a tendon θ − q to the link
@@ -84,8 +131,8 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
             tendon.wrap_joint(f"motor{i}", 1.0)
             tendon.wrap_joint(f"link{i}", -1.0)
     for number, spring in enumerate(truth.springs):  # a tendon from a point beside the axis to one on the link
-        index = robot.index(spring.joint)
-        joint = robot.joints[index]
+        index = robot.body(spring.joint)
+        joint = robot.bodies[index]
         arm = rotation_to(joint.axis)[:, 0]  # perpendicular to the axis
         before = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
         fixed = joint.translation + joint.rotation @ (spring.base_arm * arm)
@@ -95,7 +142,9 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
             body.add_site(name=f"{name}{number}", pos=place, size=[0.001] * 3)
             tendon.wrap_site(f"{name}{number}")
     model = spec.compile()
-    link = np.array([model.joint(f"link{i}").dofadr[0] for i in range(robot.n)], dtype=np.int64)
+    link = np.array([model.joint(f"link{i}").dofadr[0] for i in range(robot.n_bodies)], dtype=np.int64)
+    if robot.coupling is not None:
+        return _following(truth, model, mujoco.MjData(model), link)
     motor = link
     stiffness, damping = np.zeros((2, robot.n))
     if flexibility is not None:
@@ -107,22 +156,43 @@ def build(truth: Truth, flexibility: Flexibility | None = None) -> Plant:
     model.dof_damping[motor] = truth.friction.array("viscous")
     model.dof_frictionloss[motor] = truth.friction.array("coulomb") + truth.friction.array("stribeck")
     model.dof_solimp[motor] = STIFF_SOLIMP
-    tendons = [(f"gear{i}", stiffness[i], damping[i], 0.0) for i in range(robot.n if plant.flexible else 0)]
+    _wind(model, truth, [(f"gear{i}", stiffness[i], damping[i], 0.0) for i in range(robot.n if plant.flexible else 0)])
+    mujoco.mj_setConst(model, plant.data)
+    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
+    whole = plant.inertia_matrix()
+    if np.diag(whole).min() > 0.0:
+        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
+    _refuse_light(plant)
+    return plant
+
+
+def _wind(model: Any, truth: Truth, tendons: list[tuple[str, float, float, float]]) -> None:
+    """Stiffness, damping and length of tendons, springs among them."""
     for number, spring in enumerate(truth.springs):
         slack = spring.free_length - spring.preload / spring.stiffness
         tendons.append((f"spring{number}", spring.stiffness, 0.0, slack))
     for name, *numbers in tendons:
         tendon = model.tendon(name).id
         model.tendon_stiffness[tendon], model.tendon_damping[tendon], model.tendon_lengthspring[tendon] = numbers
-    mujoco.mj_setConst(model, plant.data)
-    # MuJoCo forgets the rotor of a body that only slides, and would make its dry friction as soft as the body is light.
-    whole = plant.inertia_matrix()
-    if np.diag(whole).min() > 0.0:
-        model.dof_invweight0[:] = np.diag(np.linalg.inv(whole))
-    light = np.flatnonzero(np.diag(plant.inertia_matrix())[link] < LEAST_JOINT_INERTIA)
+
+
+def _refuse_light(plant: Plant) -> None:
+    light = np.flatnonzero(np.diag(plant.inertia_matrix())[plant.link] < LEAST_JOINT_INERTIA)
     if light.size:
-        name = robot.joint_names[int(light[0])]
+        name = plant.truth.robot.joint_names[int(light[0])]
         raise ParameterError(f"joint '{name}' has nothing to move: its body has no mass; give it one, or a rotor")
+
+
+def _following(truth: Truth, model: Any, data: Any, place: Index) -> Plant:
+    """Of a tree whose bodies follow joints."""
+    robot, true = truth.robot, truth.friction.array
+    assert robot.coupling is not None
+    _wind(model, truth, [])
+    loss = true("coulomb") + true("stribeck")
+    tree = ReducedTree(model, data, place, robot.coupling, truth.rotor, true("viscous"), loss)
+    joints, none = np.arange(robot.n), np.zeros(robot.n)
+    plant = Plant(truth, tree, ReducedState(robot.n), joints, joints, none, none, False)
+    _refuse_light(plant)
     return plant
 
 

@@ -132,7 +132,7 @@ class Truth:
         own = {"springs": tuple(self.springs), "friction": TrueFriction(**friction), "rotor_inertia": rotor}
         for name, value in own.items():
             object.__setattr__(self, name, value)
-        for joint in self.robot.joints:
+        for joint in self.robot.bodies:
             verdict = link_consistency(joint.inertia, f"the body of joint '{joint.name}'")
             if not verdict.consistent:
                 raise ParameterError(f"{verdict}; the virtual robot can only be built of bodies that exist")
@@ -194,7 +194,7 @@ class Truth:
             "joints": list(self.robot.joint_names),
             "parameters": [{"name": n, "value": v, "unit": u} for n, v, u in named],
             "base": [{"name": n, "expression": e, "value": v, "unit": units[model.standard[k]]} for n, e, v, k in kept],
-            "links": by_name(self.robot.joint_names, **bodies),
+            "links": by_name(self.robot.tree_names, **bodies),
             "rotor_inertia": self.rotor.tolist(),
             "friction": {name: self.friction.array(name).tolist() for name in FRICTION_FIELDS},
             "springs": [asdict(spring) for spring in self.springs],
@@ -216,7 +216,7 @@ def read_truth(path: str | Path, robot: Robot) -> Truth:
 
 def truth_from(data: Any, robot: Robot, source: str) -> Truth:
     """The truth of plain data as ``to_dict`` gives it; parameters and base follow from the rest and are not read."""
-    names = robot.joint_names
+    names, bodies = robot.joint_names, robot.tree_names
 
     def ordered(values: Any) -> tuple[float, ...]:
         if len(values) != robot.n:
@@ -227,9 +227,9 @@ def truth_from(data: Any, robot: Robot, source: str) -> Truth:
         raise ParameterError(f"{source} has no 'links'; expected a truth that was saved")
     try:
         links = data["links"]
-        if set(links) != set(names):
-            raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {', '.join(names)}")
-        inertias = [[float(links[name][key]) for key in inertial.INERTIAL_NAMES] for name in names]
+        if set(links) != set(bodies):
+            raise ParameterError(f"{source} is for the joints {', '.join(links)}; this robot has {', '.join(bodies)}")
+        inertias = [[float(links[name][key]) for key in inertial.INERTIAL_NAMES] for name in bodies]
         friction = {name: ordered(values) for name, values in data.get("friction", {}).items()}
         if unknown := sorted(set(friction) - set(FRICTION_FIELDS)):
             raise ValueError(f"unknown friction '{unknown[0]}'")
@@ -277,7 +277,7 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
     if not inertias[:, 0].any():
         why = f"the description of '{robot.name}' has no masses, so there is nothing to draw a truth around; give a "
         raise ParameterError(f"{why}description that has them")
-    for j, joint in enumerate(robot.joints):
+    for j, joint in enumerate(robot.bodies):
         if not link_consistency(joint.inertia).consistent:
             inertias[j] = nearest_body(joint.inertia)
             text = f"no body can have the parameters the description gives to joint '{joint.name}': the truth is drawn "

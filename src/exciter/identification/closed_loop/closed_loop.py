@@ -25,6 +25,7 @@ from exciter.identification.closed_loop.kernels import joint_numbers as row
 from exciter.parameters import terms
 from exciter.parameters.terms.friction import DryFriction, Sign
 from exciter.parameters.terms.term import per_joint
+from exciter.robot.coupling import LinearCoupling
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray
@@ -83,7 +84,11 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
 def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...]]:
     """The compiled steps in time (``kernels.forward``), and as they take it the arm with standard parameters χ (p,)."""
     chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: model.inertial_size])
-    fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, joint_forces(model, chi))
+    coupling = model.robot.coupling
+    if not isinstance(coupling, LinearCoupling | None):
+        raise ParameterError("joints that follow others other than in proportion cannot be simulated; lock them")
+    follows = (np.zeros((0, 0)), np.zeros(0)) if coupling is None else (coupling.matrix, coupling.offset)
+    fixed = writable(chain.rotation, chain.origin, chain.gravity, inertias, joint_forces(model, chi), *follows)
     return kernels("forward", CLOSED_LOOP_KERNELS), (chain.parent, chain.prismatic, *fixed)
 
 

@@ -97,7 +97,7 @@ class Prior(Estimator):
             share = 100.0 / weight**0.5
             pulled = assumed(f"the prior's links are off by about {share:.3g} % of their size (its weight), at random")
         if finish is None:
-            bodies = consistency(equations.split(found.chi)[0], problem.model.robot.joint_names).links
+            bodies = consistency(equations.split(found.chi)[0], problem.model.robot.tree_names).links
             bad = ", ".join(link.name for link in bodies if not link.consistent)
             told = f"no body can have the inertias found for {bad}; PhysicallyConsistent prevents that"
             notes = [warning("bodies", told)] if bad else []
@@ -163,7 +163,7 @@ class PhysicallyConsistent(Estimator):
         thin = reference.thinnest(links) - self.margin < ACTIVE_BOUND_FRACTION
         zero = equations.nonnegative & (terms / equations.term_scale < ACTIVE_BOUND_FRACTION)
         held = {
-            "links held at the limit of what can exist": compress(equations.model.robot.joint_names, thin),
+            "links held at the limit of what can exist": compress(equations.model.robot.tree_names, thin),
             "held at zero": compress(equations.model.standard[equations.links :], zero),
         }
         notes = [done("bounds", f"{how}: {named}") for how, names in held.items() if (named := ", ".join(names))]

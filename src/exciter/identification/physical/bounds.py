@@ -75,7 +75,7 @@ class MassBound(Bound):
         return mass if self.joint is None else {"joint": self.joint, **mass}
 
     def cones(self, model: DynamicModel, reference: Reference) -> list[Cone]:
-        chosen = range(model.n) if self.joint is None else [model.robot.index(self.joint)]
+        chosen = range(model.robot.n_bodies) if self.joint is None else [model.robot.body(self.joint)]
         row = np.zeros((1, len(model.standard)))
         row[0, [10 * j for j in chosen]] = 1.0
         scale = max(float(sum(reference.links[j, 0] for j in chosen)), self.lower)
@@ -207,7 +207,7 @@ def _point(values: Sequence[float]) -> str:
 
 def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tuple[Array, Array, float]:
     """Rows for mass (p,) and first moments (3, p) of a link in the robot's own joint frame, and their size [kg·m]."""
-    j = model.robot.index(joint)
+    j = model.robot.body(joint)
     mass, moment = np.zeros(len(model.standard)), np.zeros((3, len(model.standard)))
     mass[10 * j] = 1.0
     moment[:, 10 * j] = model.mdh.translations[j]
@@ -220,7 +220,7 @@ def _first_moments(model: DynamicModel, reference: Reference, joint: str) -> tup
 def physics(equations: StandardEquations, reference: Reference, margin: float) -> list[Cone]:
     """margin: J ⪰ margin · J₀ for every link, so that the inertia matrix is ⪰ margin times the reference's, too."""
     g = link_rows(reference.whitening, len(equations.model.standard))
-    names = [f"the link of '{name}' is a body" for name in equations.model.robot.joint_names]
+    names = [f"the link of '{name}' is a body" for name in equations.model.robot.tree_names]
     h = -margin * svec(np.eye(4))
     bodies = [Cone("semidefinite", g[10 * j : 10 * j + 10], h, name) for j, name in enumerate(names)]
     return [*bodies, *physical_terms(equations)]
@@ -280,7 +280,7 @@ def coefficient_matrix(c: Array) -> Array:
 def physical_problems(model: DynamicModel, chi: ArrayLike) -> tuple[str, ...]:
     """What is wrong with χ (p,), in words; nothing for a robot that can exist."""
     values = np.asarray(chi, dtype=float)
-    names = [f"the body of joint '{name}'" for name in model.robot.joint_names]
+    names = [f"the body of joint '{name}'" for name in model.robot.tree_names]
     bodies = consistency(model.joint_frame_inertias(values), names)
     problems = [str(link) for link in bodies.links if not link.consistent]
     terms = values[model.inertial_size :]

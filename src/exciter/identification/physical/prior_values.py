@@ -33,13 +33,13 @@ REPAIRED_BODY_FRACTION = 0.1
 def uniform_rods(robot: Robot) -> Array:
     """(n, 10) in the robot's joint frames: full cylinders of one density and radius, 1 kg all together, each from the
     joint's origin to the mean of what it carries (joints; at the end the farthest frame), or a stub along its axis."""
-    ends = np.array([_end(robot, j) for j in range(robot.n)])
+    ends = np.array([_end(robot, j) for j in range(robot.n_bodies)])
     lengths = np.linalg.norm(ends, axis=1)
-    mean = float(lengths.sum()) / robot.n or UNKNOWN_LENGTH_M
+    mean = float(lengths.sum()) / robot.n_bodies or UNKNOWN_LENGTH_M
     masses = np.maximum(lengths, SHORTEST_ROD_FRACTION * mean)
     masses /= masses.sum()
     rods = []
-    for joint, end, length, mass in zip(robot.joints, ends, lengths, masses, strict=True):
+    for joint, end, length, mass in zip(robot.bodies, ends, lengths, masses, strict=True):
         stub = length < 1e-6 * mean
         direction = joint.axis if stub else end / length
         radius, long = ROD_RADIUS_FRACTION * mean, max(float(length), SHORTEST_ROD_FRACTION * mean)
@@ -51,7 +51,7 @@ def uniform_rods(robot: Robot) -> Array:
 
 def _end(robot: Robot, j: int) -> Array:
     """(3,) [m] where the body of joint j ends, from the joint's origin, in its frame."""
-    carried = [joint.translation for joint in robot.joints if joint.parent == j]
+    carried = [joint.translation for joint in robot.bodies if joint.parent == j]
     if carried:
         return np.asarray(np.mean(carried, axis=0))
     frames = [frame.translation for frame in robot.frames if frame.joint == j]
@@ -87,7 +87,7 @@ class Described(PriorValues):
         wrong = worse > WRONG_MASS_RESIDUAL_RATIO and not 1.0 / WRONG_MASS_FACTOR < factor < WRONG_MASS_FACTOR
         factor = factor if wrong else 1.0
         links, thin = _thickened(links * factor, mass * factor * _rods(equations))
-        names = compress(equations.model.robot.joint_names, thin)
+        names = compress(equations.model.robot.tree_names, thin)
         plausible = " (plausible values, not the manufacturer's)" if equations.model.robot.nominal else ""
         notes = [done("prior", f"prior: the inertias of the robot's description{plausible}")]
         if wrong:

@@ -62,7 +62,7 @@ class _KnownColumns:
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
-        links = [(joint, k) for k in place if k < model.inertial_size for joint in model.robot.ancestors(k // 10)]
+        links = [(joint, k) for k in place if k < model.inertial_size for joint in model.robot.movers(k // 10)]
         self._learn({entry: entry for entry in links})
         lean = np.asarray(model.robot.gravity) - np.asarray(self._upright.robot.gravity)
         heavy = [(joint, k) for joint, k in links if lean.any() and k % 10 < WEIGHT_PARAMETERS]

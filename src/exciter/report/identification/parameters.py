@@ -57,13 +57,13 @@ def parameters_section(found: Identification) -> Section:
 
 
 def parameters_table(problem: Problem, estimate: Estimate) -> HtmlTable:
-    order = reading_order(estimate.names)
+    order, robot = reading_order(estimate.names), problem.model.robot
     names, status = [estimate.names[k] for k in order], [estimate.status[k] for k in order]
     known = estimate.relative_std_percent < MOST_RELATIVE_STD_PERCENT
     relative = np.where(known, estimate.relative_std_percent, np.inf)
     columns = {
         "parameter": names,
-        "meaning": [meaning(name, problem.model.robot.joint_names) for name in names],
+        "meaning": [meaning(name, robot.joint_names, robot.tree_names) for name in names],
         "value": estimate.values[order],
         "σ": estimate.std[order],
         "unit": [estimate.units[k] for k in order],

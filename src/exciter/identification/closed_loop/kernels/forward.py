@@ -4,7 +4,8 @@ Everything is seen in the base, about its origin. A joint's screw S = (w, t) has
 t = z (prismatic); a body is m, h = Σ m r and I, which add up over all bodies beyond a joint. So h(q, q̇) is Newton–Euler
 with q̈ = 0, and M_ij = S_j · (I_i S_i) for j before or equal to i. Nothing asks a body to be one that can exist: M must
 be positive definite, that is all. An arm is (parent, prismatic, rotation, origin, gravity: see ``Chain``; φ (n, 10) of
-its links; forces: see ``joint_forces``).
+its links; forces: see ``joint_forces``; matrix, offset: how bodies follow joints, q = matrix u + offset, with
+M_u = matrixᵀ M matrix; empty where each moves on its own).
 
 Dry friction f_j lies within its bounds and is such that a joint whose velocity would change its sign within the present
 step ends the step at rest: with u = q̈ + q̇/step, f_j = upper where u_j > 0, lower where u_j < 0, between where u_j = 0.
@@ -95,21 +96,26 @@ def dot(a, b):
 
 
 @jit
-def memory(n, gravity):
-    """What ``accelerate`` works on, made once for many calls: places, twists and bodies of links; M and forces."""
+def memory(joints, arm):
+    """What ``accelerate`` works on, made once for many calls: places, twists and bodies of links; M and forces; then
+    those of the tree, where bodies follow joints."""
+    gravity, n = arm[4], arm[0].size
+    tree = n if arm[7].size else 0
     r, o, v, a = np.zeros((n + 1, 3, 3)), np.zeros((n + 1, 3)), np.zeros((n + 1, 6)), np.zeros((n + 1, 6))
     for k in range(3):
         r[0, k, k] = 1.0
         a[0, 3 + k] = -gravity[k]
     links = (r, o, v, a, np.zeros((n, 6)), np.zeros((n, 10)), np.zeros((n, 6)), np.zeros(6))
-    return (*links, np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
+    m = joints
+    own = (np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
+    return (*links, *own, np.zeros((tree, tree)), np.zeros(tree), np.zeros(tree), np.zeros(tree))
 
 
 @jit
 def rigid(arm, q, qd, work, mass, bias):
     """M (n, n) of the bodies alone, and the torque (n,) that q̇ and gravity take."""
     n = q.size
-    parent, prismatic, rotation, origin, _, phi, _ = arm
+    parent, prismatic, rotation, origin, _, phi, _, _, _ = arm
     r, o, v, a, screw, body, f, moved = work
     for j in range(n):
         i, up, s = j + 1, parent[j] + 1, screw[j]
@@ -147,6 +153,30 @@ def rigid(arm, q, qd, work, mass, bias):
                 f[k, c] += f[j, c]
             for c in range(10):
                 body[k, c] += body[j, c]
+
+
+@jit
+def projected(arm, q, qd, work, tree, mass, bias):
+    """As ``rigid``, of the joints that bodies follow."""
+    matrix, offset = arm[7], arm[8]
+    tree_mass, tree_bias, tree_q, tree_qd = tree
+    bodies, n = matrix.shape
+    for b in range(bodies):
+        tree_q[b], tree_qd[b] = offset[b], 0.0
+        for j in range(n):
+            tree_q[b] += matrix[b, j] * q[j]
+            tree_qd[b] += matrix[b, j] * qd[j]
+    rigid(arm, tree_q, tree_qd, work, tree_mass, tree_bias)
+    mass[:, :] = 0.0
+    bias[:] = 0.0
+    for b in range(bodies):
+        for j in range(n):
+            if matrix[b, j] == 0.0:
+                continue
+            bias[j] += matrix[b, j] * tree_bias[b]
+            for c in range(bodies):
+                for k in range(n):
+                    mass[j, k] += matrix[b, j] * tree_mass[b, c] * matrix[c, k]
 
 
 @jit
@@ -238,8 +268,11 @@ def rest(factor, free, qd, step, low, high, friction, qdd):
 def accelerate(arm, q, qd, torque, step, work, qdd):
     """q̈ (n,) in place; False where M is not positive definite."""
     n, forces = q.size, arm[6]
-    mass, free, low, high, friction, pushed = work[8:]
-    rigid(arm, q, qd, work[:8], mass, free)
+    mass, free, low, high, friction, pushed = work[8:14]
+    if arm[7].size:
+        projected(arm, q, qd, work[:8], work[14:], mass, free)
+    else:
+        rigid(arm, q, qd, work[:8], mass, free)
     for j in range(n):
         mass[j, j] += forces[row.ROTOR_ROW, j]
         free[j] = torque[j] - free[j] - smooth(forces, j, q[j], qd[j])
@@ -265,7 +298,7 @@ def accelerate(arm, q, qd, torque, step, work, qdd):
 @jit
 def look(arm, q, qd, torque, step, qdd):
     """q̈ (n,) in place; False where M is not positive definite."""
-    return accelerate(arm, q, qd, torque, step, memory(q.size, arm[4]), qdd)
+    return accelerate(arm, q, qd, torque, step, memory(q.size, arm), qdd)
 
 
 @jit
@@ -273,7 +306,7 @@ def advance(arm, q, qd, torque, step, count, late):
     """q, q̇ (n,) in place after ``count`` steps and ``late`` seconds with the torque held (Runge and Kutta, order 4);
     False where M is not positive definite."""
     n = q.size
-    work, at_q, v, a = memory(n, arm[4]), np.empty(n), np.empty((4, n)), np.empty((4, n))
+    work, at_q, v, a = memory(n, arm), np.empty(n), np.empty((4, n)), np.empty((4, n))
     for number in range(count + 1):
         h = step if number < count else late
         if h <= 0.0:
