@@ -8,7 +8,18 @@ from exciter.robot.loop_assembly import Loop, closed_loops
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
-from support.loops import FOUR_BAR_POSTURE, four_bar, four_bar_angles, frame, joint, spatial_loop
+from support.loops import (
+    COUPLER,
+    CRANK,
+    FOUR_BAR_POSTURE,
+    GROUND,
+    ROCKER,
+    four_bar,
+    four_bar_angles,
+    frame,
+    joint,
+    spatial_loop,
+)
 
 TURN = axis_rotation(np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0), 0.7)
 BENT = Loop("joint", ("l0", "carrier"), (0.1, 0.5, 0.2, -0.1, 0.05))
@@ -137,16 +148,14 @@ def test_what_cannot_close_is_told_with_its_place():
 
 
 def test_a_coordinate_that_does_not_determine_the_others_is_singular():
-    rocking = closed_loops(four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["rocker"], FOUR_BAR_POSTURE)[
-        0
-    ]
-    crank = connected()
-    turning = np.linspace(0.0, 2 * np.pi, 4001)[:, None]
-    rate = crank.motion(Motion.at(turning)).null[:, 2, 0]
-    low, high = crank.positions(turning)[[np.argmin(np.abs(rate)), np.argmax(crank.positions(turning)[:, 2])], 2]
-    with pytest.raises(LoopError, match=r"singular at rocker|cannot close at rocker"):
-        rocking.motion(Motion.at([[high + 1e-12]]))
-    assert np.isfinite(low)
+    """Where crank and coupler are in line the rocker turns round: it says no longer how the crank goes on."""
+    loop = [Loop("connect", ("coupler_end", "rocker_end"))]
+    rocking = closed_loops(four_bar(), loop, ["rocker"], FOUR_BAR_POSTURE)[0]
+    inside = np.arccos((GROUND**2 + ROCKER**2 - (CRANK + COUPLER) ** 2) / (2 * GROUND * ROCKER))
+    for beyond, problem in ((0.0, "singular at rocker|cannot close at rocker"), (-1e-3, "cannot close at rocker")):
+        with pytest.raises(LoopError, match=problem):
+            rocking.motion(Motion.at([[np.pi - inside + beyond]]))
+    assert np.isfinite(rocking.motion(Motion.at([[np.pi - inside + 1e-3]])).tree.q).all()
 
 
 def test_loops_that_make_no_sense_are_refused():

@@ -9,15 +9,17 @@ no harm while J_d keeps its full column rank),
 and the adjoint of a seed x_d of any of these is the multiplier λ = (J⁺)ᵀ x_d of its equation, whose derivative with
 respect to q (``ties.py``) is again a seed of q.
 
-Positions come by continuation: from the reference, or from neighbours in time, in steps short enough that Newton's
-correction is small beside the step; so the way in which the loop is assembled stays. A step that must shrink to nothing
-is a place where the loop cannot close, or where the followers no longer follow (singular): told, never a NaN."""
+Positions come by continuation: from the reference, from postures that it led to, or from neighbours in time, in steps
+short enough that Newton's correction is small beside the step; so the way in which the loop is assembled stays. A step
+that must shrink to nothing is a place where the loop cannot close, or where the followers no longer follow (singular):
+told, never a NaN."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -44,7 +46,10 @@ LARGEST_CORRECTION = 0.25  # of a step: beyond, the step was too long
 SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
-COARSE_SAMPLES = 64  # from one sample that starts at the reference to the next; those between start from neighbours
+SHORT_SAMPLES = 512  # of a motion, all of which start at the atlas; of a longer one those at the coarsest stride,
+SAMPLE_STRIDES = (64, 8, 1)  # and those between start from neighbours
+ATLAS_POSTURES = 256
+NEAR_REFERENCE = 0.3  # [rad, or of the length] within which the reference is start enough
 MOST_KEPT_SAMPLES = 20_000  # of a motion whose tree is kept
 STILL_RATE = 1e-9  # |∂q/∂u| of a joint that does not move
 STILL_POSTURES = 5  # random ones, at which joints that do not move are told from others
@@ -108,24 +113,46 @@ class ClosedLoops:
         """Positions (N, nb) of coordinates (N, m), and where the loops could be closed; elsewhere as far as it went."""
         samples = len(u)
         q, closed = np.tile(self.reference, (samples, 1)), np.zeros(samples, dtype=bool)
-        stride = COARSE_SAMPLES if samples > COARSE_SAMPLES else 1
-        first = np.arange(0, samples, stride)
-        q[first], closed[first] = self._from_reference(u[first])
-        while stride > 1:
-            stride //= 2
-            new = np.arange(stride, samples, 2 * stride)
-            before, after = new - stride, np.minimum(new + stride, (samples - 1) // (2 * stride) * 2 * stride)
+        strides = SAMPLE_STRIDES if samples > SHORT_SAMPLES else (1,)
+        first = np.arange(0, samples, strides[0])
+        q[first], closed[first] = self._from_atlas(u[first])
+        for coarse, fine in pairwise(strides):
+            new = np.setdiff1d(np.arange(0, samples, fine), np.arange(0, samples, coarse))
+            before = new // coarse * coarse
+            after = np.minimum(before + coarse, (samples - 1) // coarse * coarse)
             apart = self._distance(q[after] - q[before])
             between = closed[before] & closed[after] & (apart <= LARGEST_STEP)
-            some = new[between]
-            start = 0.5 * (q[before] + q[after])[between]
+            some, part = new[between], ((new - before) / coarse)[between, None]
+            start = (1.0 - part) * q[before[between]] + part * q[after[between]]
             q[some], closed[some] = self._corrected(start, u[some], LARGEST_CORRECTION * apart[between])
             rest = new[~closed[new]]
-            q[rest], closed[rest] = self._from_reference(u[rest])
+            q[rest], closed[rest] = self._from_atlas(u[rest])
         return self._from_neighbours(u, q, closed)
 
-    def _from_reference(self, u: Array) -> tuple[Array, BoolArray]:
+    @cached_property
+    def _atlas(self) -> Array:
+        """(K, nb): the reference, and postures all over the ranges of the coordinates, as far as straight lines from
+        there reach them; always the same ones, so that results do not depend on what was asked before."""
+        ends = np.array([(joint.limits.lower, joint.limits.upper) for joint in self.ties.tree])[self.coordinates]
+        ends = np.where(np.isfinite(ends), ends, self.home[:, None] + [-np.pi, np.pi])
+        u = np.random.default_rng(0).uniform(*ends.T, (ATLAS_POSTURES, self.shape[1]))
         q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
+        return np.vstack([self.reference, q[done > 0.0]])
+
+    def _from_atlas(self, u: Array) -> tuple[Array, BoolArray]:
+        """From the posture of the atlas whose coordinates are nearest; where that fails, from the reference."""
+        from scipy.spatial import cKDTree  # takes a while to load
+
+        if not len(u):
+            return np.zeros((0, self.shape[0])), np.zeros(0, dtype=bool)
+        sizes = self._sizes[self.coordinates]
+        if np.abs((u - self.home) / sizes).max() <= NEAR_REFERENCE:
+            start = np.tile(self.reference, (len(u), 1))
+        else:
+            start = self._atlas[cKDTree(self._atlas[:, self.coordinates] / sizes).query(u / sizes)[1]]
+        q, done = self._continued(start, u)
+        rest = np.flatnonzero(done < 1.0)
+        q[rest], done[rest] = self._continued(np.tile(self.reference, (len(rest), 1)), u[rest])
         return q, done >= 1.0
 
     def _from_neighbours(self, u: Array, q: Array, closed: BoolArray) -> tuple[Array, BoolArray]:
@@ -276,7 +303,7 @@ class ClosedLoops:
         return MotionGradient(q=down(q_bar), qd=down(qd_bar), qdd=down(tree_bar.qdd))
 
     def rates(self, left: Motion, right: Motion, rates: Array) -> Array:
-        """See ``Coupling``; infinite where it is not proved that the loops close throughout (``loop_bounds.py``)."""
+        """See ``Coupling``; ``UNPROVED`` where it is not shown that the loops close throughout (``loop_bounds.py``)."""
         return self.bounds(left, right, rates).rates
 
     def bounds(self, left: Motion, right: Motion, rates: Array) -> LoopBounds:

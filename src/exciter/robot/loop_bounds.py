@@ -10,7 +10,7 @@ the followers: they are assumed (V), and found (V′). Where V′ < V for every 
 interval's start can be the first to reach V, nor can J_d become singular: it exists up to the end. ε holds for all
 postures within h V of the start, so there is no other one among these; the posture that was computed for the end is one
 of them. So this proves, too, that the loops close throughout, and in one way of assembly. Where the proof fails nothing
-is said (infinity), and intervals are split.
+is said (``UNPROVED``), and intervals are split.
 
 Columns of J are products of axes and levers; their jets are Leibniz' rule on norms, limb by limb."""
 
@@ -26,6 +26,7 @@ from exciter.robot.jets import product, turning
 from exciter.robot.ties import JointTie, Limb
 from exciter.typing import Array, BoolArray
 
+UNPROVED = 1e30  # for a bound that is none: beyond any, and its powers are still numbers
 ASSUMED_SPEED = 1.3  # of the speeds at the ends, or of what was found in the round before: V
 ASSUMED_ROUNDS = 6
 LEAST_SPEED = 1e-6  # [rad/s, m/s] of V: a follower that stands still needs room, too
@@ -35,8 +36,8 @@ PROOF_ROUNDING = 1e-9  # relative, by which a bound must stay below what it prov
 
 @dataclass(frozen=True, eq=False)
 class LoopBounds:
-    """rates (4, nb, M) ≥ |q̇|, |q̈|, |q⃛|, |q⁗| of the tree; null (3, nb, m, M) ≥ |N|, |Ṅ|, |N̈|; infinite where it is
-    not proved that the loops close throughout."""
+    """rates (4, nb, M) ≥ |q̇|, |q̈|, |q⃛|, |q⁗| of the tree; null (3, nb, m, M) ≥ |N|, |Ṅ|, |N̈|; of followers
+    ``UNPROVED`` where it is not proved that the loops close throughout."""
 
     rates: Array
     null: Array
@@ -75,7 +76,7 @@ class _Bounding:
 
     def found(self) -> LoopBounds:
         nb, m, count = *self.coupling.shape, len(self.width)
-        rates, null = np.full((4, nb, count), np.inf), np.full((3, nb, m, count), np.inf)
+        rates, null = np.full((4, nb, count), UNPROVED), np.full((3, nb, m, count), UNPROVED)
         rates[:, self.u] = self.given
         speeds = np.zeros((4, nb, count))
         speeds[:, self.u] = self.given
@@ -98,8 +99,8 @@ class _Bounding:
             assumed = np.where(np.isfinite(assumed), assumed, 2.0 * speeds[0, self.d])
         self._higher(speeds, system, proved)
         self._higher(speeds, system, proved)  # with what the first round showed of the lower orders
-        rates[:, :, proved] = speeds[:, :, proved]
-        null[..., proved] = self._null(speeds, system)[..., proved]
+        rates[:, :, proved] = np.minimum(speeds[:, :, proved], UNPROVED)
+        null[..., proved] = np.minimum(self._null(speeds, system)[..., proved], UNPROVED)
         return LoopBounds(rates, null)
 
     def _onto(self, matrix: Array, speeds: Array) -> Array:

@@ -26,6 +26,12 @@ def reach(robot: Robot, u: Array) -> Array:
     return np.where(kept, done, np.minimum(done, SHRINKING))
 
 
+def rest_posture(robot: Robot) -> Array:
+    """(n,): zero, or the limit nearest to it; as near to that as loops close."""
+    lower, upper = robot.position_range()
+    return np.asarray(within_reach(robot, np.clip(np.zeros((1, robot.n)), lower, upper))[0])
+
+
 def within_reach(robot: Robot, u: Array) -> Array:
     """Positions (N, n), those that cannot be taken nearer to the reference."""
     if not isinstance(robot.coupling, ClosedLoops):

@@ -133,31 +133,41 @@ class Limb:
             translation=frame.translation,
         )
 
+    @cached_property
+    def _turns(self) -> Array:
+        """(L, 3, 3, 3): what stands before 1, sin q and 1 − cos q in the rotation of each joint (Rodrigues)."""
+        about = [skew(axis) for axis in self.axes]
+        found = [
+            np.stack([p[:, :3], p[:, :3] @ k, p[:, :3] @ k @ k]) for p, k in zip(self.placements, about, strict=True)
+        ]
+        return np.array(found).reshape(-1, 3, 3, 3)
+
     def state(self, q: Array) -> LimbState:
         """Seen from the carrier, at tree positions (N, nb)."""
         samples, count = len(q), len(self.joints)
         rotation, origin = np.broadcast_to(np.eye(3), (samples, 3, 3)), np.zeros((samples, 3))
         axes, origins = np.empty((2, samples, count, 3))
-        for k, joint in enumerate(self.joints):
-            fixed, at = self.placements[k][:, :3], q[:, joint]
+        angles = q[:, self.joints]
+        sine, versine = np.sin(angles)[..., None, None], (1.0 - np.cos(angles))[..., None, None]
+        for k, (fixed, about, twice) in enumerate(self._turns):
             origin = origin + rotation @ self.placements[k][:, 3]
             if self.prismatic[k]:
                 rotation = rotation @ fixed
                 axes[:, k] = rotation @ self.axes[k]
-                origin = origin + axes[:, k] * at[:, None]
+                origin = origin + axes[:, k] * angles[:, k, None]
             else:
-                about = skew(self.axes[k])
-                sine, versine = np.sin(at)[:, None, None], (1.0 - np.cos(at))[:, None, None]
-                rotation = rotation @ (fixed @ (np.eye(3) + sine * about + versine * (about @ about)))
+                rotation = rotation @ (fixed + sine[:, k] * about + versine[:, k] * twice)
                 axes[:, k] = rotation @ self.axes[k]
             origins[:, k] = origin
         return LimbState(axes, origins, rotation @ self.rotation, origin + rotation @ self.translation)
 
     def screws(self, state: LimbState, point: Array) -> Array:
         """(N, L, 6) at points (N, 3)."""
-        turning = np.where(self.prismatic[:, None], 0.0, state.axes)
-        moving = cross(state.axes, point[:, None] - state.origins)
-        return np.concatenate([np.where(self.prismatic[:, None], state.axes, moving), turning], axis=-1)
+        out = np.empty((*state.axes.shape[:2], 6))
+        out[..., :3], out[..., 3:] = cross(state.axes, point[:, None] - state.origins), state.axes
+        if self.prismatic.any():
+            out[:, self.prismatic, :3], out[:, self.prismatic, 3:] = state.axes[:, self.prismatic], 0.0
+        return out
 
 
 class LimbState(NamedTuple):

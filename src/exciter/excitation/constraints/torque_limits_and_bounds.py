@@ -355,9 +355,8 @@ def joint_torque(model: DynamicModel, inertias: Array | None, spans: Spans) -> t
     left, right = ends[:, 0::2], ends[:, 1::2]
     size = np.maximum(np.abs(left), np.abs(right)) + spans.width**2 / 8.0 * curvature
     slope = np.abs(right - left) / spans.width + 0.5 * spans.width * curvature
-    with np.errstate(invalid="ignore"):
-        total = sum(np.einsum("bjM,bM->jM", a, b) for a, b in ((bend, size), (2.0 * rate, slope), (null, curvature)))
-    return moved.project(ends), np.nan_to_num(total, nan=np.inf, posinf=np.inf)
+    parts = (bend, size), (2.0 * rate, slope), (null, curvature)
+    return moved.project(ends), np.sum([np.einsum("bjM,bM->jM", a, b) for a, b in parts], axis=0)
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
