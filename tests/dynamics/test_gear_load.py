@@ -156,7 +156,7 @@ def test_words_give_the_same_model_again(terms: tuple[t.JointTerm, ...]) -> None
         (lambda: t.LoadFriction(links=((1.0,) * 10, (1.0,))), r"links 2 is \[1.0\]; give a list of 10"),
         (lambda: t.LoadFriction(links="own"), "links is 'own'; give a list"),
         (lambda: t.LoadFriction(links=np.where(LINKS[1, 4] == LINKS, np.nan, LINKS)), "links 2 is nan; give a number"),
-        (lambda: DynamicModel(ROBOT, (t.LoadFriction(links=LINKS[:2]),)), "has 2 rows, but robot .* has 3 joints"),
+        (lambda: DynamicModel(ROBOT, (t.LoadFriction(links=LINKS[:2]),)), "has 2 rows, but robot .* has 3 bodies"),
         (lambda: t.LoadFriction(springs=GAS), "springs 1 is GasSpring.*; give a mapping"),
         (lambda: t.LoadFriction(springs=((GAS, 1.0, 2.0),)), "springs 1 is .*; give a mapping"),
         (lambda: t.LoadFriction(springs=(("gas", 1.0),)), "springs 1: term is 'gas'; allowed are spring"),

@@ -16,7 +16,7 @@ def identified(robot, terms=TERMS, far=0.1, seed=0):
     model = DynamicModel(robot, terms)
     rng = np.random.default_rng(seed)
     chi = rng.uniform(0.05, 0.8, len(model.standard))
-    for i, phi in enumerate(model.nominal[: model.inertial_size].reshape(model.n, 10)):
+    for i, phi in enumerate(model.nominal[: model.inertial_size].reshape(-1, 10)):
         change = np.eye(4) + far * rng.standard_normal((4, 4))
         change[3, :3] = 0.0
         chi[10 * i : 10 * i + 10] = from_pseudo_inertia(change @ pseudo_inertia(phi) @ change.T)

@@ -333,9 +333,10 @@ class MotionRows:
     @cached_property
     def _projected(self) -> ProjectedRows | None:
         """Where bodies follow joints."""
+        if self.model.robot.coupling is None:
+            return None
         terms = self.model.term_values(self.motion)
-        coupled = self.model.robot.coupling is not None
-        return ProjectedRows(self.model.dynamics, self.motion, self.layout, terms, self.weights) if coupled else None
+        return ProjectedRows(self.model.dynamics, self.motion, self.layout, terms, self.weights)
 
     def gram(self) -> Array:
         """H = Σ_j w_j W_jᵀ W_j (b, b)."""

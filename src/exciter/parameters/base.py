@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
@@ -241,11 +242,21 @@ def numeric_base(
         heard &= lengths > tolerance * np.array([lengths[kinds == kind].max() for kind in kinds])
     scale = np.where(heard, lengths, 1.0)
     even = np.where(heard, r / scale, 0.0)
-    _, values, vt = np.linalg.svd(even, full_matrices=False)
+    values, vt = _singular(even)
     decision = _decide(values, len(w), tolerance)
     noise = min(max(COEFFICIENT_ROUNDING, 10.0 / decision.gap), 1e-3)
     chosen = select(vt[: decision.rank], scale, names, prismatic, max(1e-7, decision.gap**-0.5), noise)
     return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
+
+
+def _singular(matrix: Array) -> tuple[Array, Array]:
+    """Singular values, descending, and right vectors as rows; by the slower way where the usual one does not converge,
+    which happens to triangles with rounding noise on the diagonal."""
+    try:
+        _, values, vt = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        _, values, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return values, vt
 
 
 def _decide(values: Array, count: int, tolerance: float | None) -> RankDecision:

@@ -16,11 +16,11 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from exciter.errors import RobotError, unknown_name
-from exciter.notes import Note, warning
+from exciter.notes import note, warning
 from exciter.robot.geometry import frozen_array
 from exciter.robot.limits import Limits
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.robot.robot import Joint, Robot, named
+from exciter.robot.robot import Joint, Robot
 from exciter.typing import Array, BoolArray
 
 #: How friction and rotor inertia of a follower add to those of its leader: to which power of |∂q/∂u|.
@@ -102,11 +102,7 @@ class Coupling(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearCoupling:
-    """q = matrix u + offset: mimic joints, and transmissions that couple joints. matrix (nb, m), offset (nb,) [rad, m].
-
-    >>> coupling = LinearCoupling([[1.0], [-2.0]], [0.0, 0.1])
-    >>> coupling.motion(ex.Motion.at([[0.3]])).tree.q
-    array([[ 0.3, -0.5]])"""
+    """q = matrix u + offset: mimic joints, transmissions that couple joints. matrix (nb, m), offset (nb,) [rad, m]."""
 
     matrix: Array
     offset: Array
@@ -160,7 +156,11 @@ class LinearCoupling:
 
 @dataclass(frozen=True)
 class Mimic:
-    """q_follower = multiplier · q_leader + offset [rad, m]. tag: what says so in the file."""
+    """q_follower = multiplier · q_leader + offset [rad, m]. tag: what says so in the file.
+
+    >>> pair = robot.couple(ex.Mimic("joint_3", "joint_2", multiplier=-1.0))
+    >>> pair.joint_names, pair.n_bodies
+    (('joint_1', 'joint_2'), 3)"""
 
     follower: str
     leader: str
@@ -170,11 +170,13 @@ class Mimic:
 
 
 def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
-    """A robot without coupling, some joints of which now follow another: one coordinate less each, all bodies as they
-    were. A leader may follow in turn. Position, velocity, acceleration and jerk limits of followers become limits of
-    what they follow, friction and rotor inertia add to its; torque limits do not: the drive is the leader's."""
+    """A robot, some joints of which now follow another: one coordinate less each, all bodies as they were. A leader may
+    follow in turn. Position, velocity, acceleration and jerk limits of followers become limits of what they follow,
+    friction and rotor inertia add to its; torque limits do not: the drive is the leader's."""
     if not mimics:
         return robot
+    if robot.coupling is not None:
+        raise RobotError(f"joints of '{robot.name}' follow others already; couple all of them at once")
     resolved = _resolved(robot, mimics)
     names = robot.joint_names
     free = [name for name in names if name not in resolved]
@@ -183,7 +185,8 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         leader, ratio, shift = resolved.get(name, (name, 1.0, 0.0))
         matrix[body, free.index(leader)], offset[body] = ratio, shift
     joints = [robot.joints[names.index(name)] for name in free]
-    notes = list[Note]()
+    told = (f"'{one}' = {_times(ratio)}'{leader}'{_plus(shift)}" for one, (leader, ratio, shift) in resolved.items())
+    notes = [note("coupled joints", f"joints that follow others, with which they are one: {', '.join(told)}")]
     for joint in robot.joints:
         if joint.name in resolved:
             at = free.index(resolved[joint.name][0])
@@ -198,6 +201,14 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         friction=friction,
         notes=(*robot.notes, *notes),
     )
+
+
+def _times(ratio: float) -> str:
+    return {1.0: "", -1.0: "−"}.get(ratio, f"{ratio:g} ")
+
+
+def _plus(shift: float) -> str:
+    return f" {'+' if shift > 0.0 else '−'} {abs(shift):g}" if shift else ""
 
 
 def _resolved(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, float, float]]:
@@ -268,13 +279,10 @@ def coupled_motion(robot: Robot, motion: Motion) -> Motion:
     return motion if robot.coupling is None else robot.coupling.motion(motion).tree
 
 
-def unbounded_followers(robot: Robot) -> str:
-    """Bodies that several joints move, with position limits that no joint's own limits keep; in words, or nothing."""
+def limited_by_several(robot: Robot) -> tuple[str, ...]:
+    """Joints of the tree with limits of their own that several joints move: limits of these do not keep them."""
     if not isinstance(robot.coupling, LinearCoupling):
-        return ""
-    loose = [
-        body.name
-        for k, body in enumerate(robot.bodies)
-        if robot.coupling.leader(k) is None and (math.isfinite(body.limits.lower) or math.isfinite(body.limits.upper))
-    ]
-    return f"position limits of {named(loose)}, which several joints move, are not checked" if loose else ""
+        return ()
+    kinds = ("lower", "upper", "velocity", "acceleration")
+    limited = [any(math.isfinite(getattr(body.limits, one)) for one in kinds) for body in robot.bodies]
+    return tuple(b.name for k, b in enumerate(robot.bodies) if limited[k] and robot.coupling.leader(k) is None)

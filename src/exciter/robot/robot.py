@@ -28,7 +28,7 @@ from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
 from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
-    from exciter.robot.coupling import Coupling
+    from exciter.robot.coupling import Coupling, Mimic
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
@@ -406,6 +406,12 @@ class Robot:
         joints = tuple(_limited(joint, change) for joint, change in zip(self.joints, changes, strict=True))
         bodies = tuple(_limited(body, followers.get(body.name, {})) for body in self.bodies) if loops else self.bodies
         return replace(self, joints=joints, bodies=bodies, file=None, options=None)
+
+    def couple(self, *mimics: Mimic) -> Robot:
+        """With joints that follow others from now on: fewer joints, all bodies as they were."""
+        from exciter.robot.coupling import with_mimics
+
+        return with_mimics(self, mimics)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be

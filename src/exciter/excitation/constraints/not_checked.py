@@ -20,6 +20,7 @@ from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
+from exciter.robot.coupling import limited_by_several
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S
 from exciter.robot.robot import BASE, Joint, Robot
 
@@ -71,6 +72,8 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
 
 def _joint_limits(robot: Robot) -> Iterator[str]:
     """Limits that were assumed, that are not there, or that are numbers in place of them. A jerk limit is a choice."""
+    if loose := limited_by_several(robot):
+        yield f"position and speed of {', '.join(loose)}, which several joints move: limits of their own are not kept"
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
     if assumed:
         yield (

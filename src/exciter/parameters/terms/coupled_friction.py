@@ -229,8 +229,8 @@ class LoadFriction(DryFriction):
                 problem = f"{kind} in springs of LoadFriction has {len(values)} values for {', '.join(bound.names)}"
                 raise ParameterError(f"{problem}; give one for each")
             springs.append((bound, values))
-        if self.links is not None and len(self.links) != robot.n:
-            problem = f"links of LoadFriction has {len(self.links)} rows, but robot '{robot.name}' has {robot.n} joints"
+        if self.links is not None and len(self.links) != (n := robot.n_bodies):
+            problem = f"links of LoadFriction has {len(self.links)} rows, but robot '{robot.name}' has {n} bodies"
             raise ParameterError(f"{problem}; give ten inertial parameters for each, in order")
         links = None if self.links is None else np.array(self.links)
         return _LoadFriction(*self.bound_parts(robot), rigid, links, tuple(springs))
