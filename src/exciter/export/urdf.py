@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
+from exciter.export.loops import WrittenLoops
 from exciter.export.robot_xml import (
     about_centre,
     attributes,
@@ -69,6 +70,8 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
     """The URDF of a robot. Bodies that are rigidly connected are one link; frames are links without mass.
 
     comment: for people, at the top."""
+    loops = WrittenLoops.of(robot)
+    robot = robot if loops is None else loops.robot
     links, joints, fixed = link_names(robot), set(robot.tree_names), {}
     for frame in robot.frames:
         if frame.name not in links.values():

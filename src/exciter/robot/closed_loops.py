@@ -135,7 +135,7 @@ class ClosedLoops:
         there reach them; always the same ones, so that results do not depend on what was asked before."""
         ends = np.array([(joint.limits.lower, joint.limits.upper) for joint in self.ties.tree])[self.coordinates]
         ends = np.where(np.isfinite(ends), ends, self.home[:, None] + [-np.pi, np.pi])
-        u = np.random.default_rng(0).uniform(*ends.T, (ATLAS_POSTURES, self.shape[1]))
+        u = np.random.default_rng(0).uniform(ends[:, 0], ends[:, 1], (ATLAS_POSTURES, self.shape[1]))
         q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
         return np.vstack([self.reference, q[done > 0.0]])
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         mimics=mimics,
         still=still,
         loops=loops,
-        posture={name: found.reference(name) for name in joints},
+        posture=_drawn(root, found, joints),
         actuated=tuple(name for name in joints if name in driven) or None,
         notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
@@ -307,6 +308,17 @@ def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[s
         else:
             still[one.name1] = start
     return tuple(mimics), still, tuple(loops)
+
+
+def _drawn(root: Element, found: _Gathered, joints: list[str]) -> dict[str, float]:
+    """[rad, m] of the first key frame with a posture, which a file with loops has where it draws none that is closed;
+    otherwise of the drawing itself."""
+    for key in root.findall("keyframe/key"):
+        numbers = key.get("qpos", "").split()
+        with suppress(ValueError):
+            if len(numbers) == len(joints) and all(map(math.isfinite, posture := [float(one) for one in numbers])):
+                return dict(zip(joints, posture, strict=True))
+    return {name: found.reference(name) for name in joints}
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:

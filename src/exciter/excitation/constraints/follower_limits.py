@@ -137,6 +137,15 @@ class FollowerLimits:
         return ConstraintRows(self._values(moved), *slopes)
 
     def lower_bounds(self, spans: Spans) -> Array:
+        closed = self.closed(spans.left) & self.closed(spans.right)
+        if closed.all():
+            return self._bounds(spans)
+        ends = spans.start[closed], spans.end[closed], spans.left[closed], spans.right[closed]
+        out = np.full((len(self.rows), len(closed)), -np.inf)
+        out[:, closed] = self._bounds(Spans(*ends, spans.rates[..., closed]))
+        return out
+
+    def _bounds(self, spans: Spans) -> Array:
         tree = spans.tree(self.robot)
         ranges = tree.ranges
         ends = ((ranges.q_low, ranges.q_high), (ranges.qd_low, ranges.qd_high), (ranges.qdd_low, ranges.qdd_high))

@@ -372,7 +372,7 @@ class NonlinearLimits:
     def _closed(self, motion: Motion) -> BoolArray:
         """(N,): where all constraints can be asked."""
         loops = [one.closed(motion) for one in self.constraints if isinstance(one, FollowerLimits)]
-        return np.all([np.ones(len(motion), dtype=bool), *loops], axis=0)
+        return np.asarray(np.all([np.ones(len(motion), dtype=bool), *loops], axis=0))
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
