@@ -47,6 +47,10 @@ class MotionError(ExciterError):
     """A motion (time, q, q̇, q̈) that does not fit the robot."""
 
 
+class LoopError(MotionError):
+    """Closed chains that cannot close where a motion asks them to, or do not determine what follows."""
+
+
 class RecordingError(ExciterError):
     """A log that cannot be read, or whose content makes no sense."""
 

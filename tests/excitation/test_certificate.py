@@ -12,7 +12,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError
 from exciter.excitation.certificate.adaptive import CertificateEffort, certify
-from exciter.excitation.certificate.spans import Spans, product, turning
+from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf
 from exciter.excitation.constraints.mesh import MeshDistance
@@ -25,6 +25,7 @@ from exciter.parameters.terms.term import Interval, Ranges, cosine, times
 from exciter.robot import Motion, Robot
 from exciter.robot import embedded_robots as embedded
 from exciter.robot.geometry import Shape
+from exciter.robot.jets import product, turning
 from exciter.robot.pinocchio_model import to_pinocchio
 from support.certificates import Array, even_spans, fourier, inside, resting
 from support.joint_terms import ARM, LOAD, TERMS

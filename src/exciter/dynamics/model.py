@@ -31,6 +31,7 @@ from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.limits import Limits
+from exciter.robot.loop_reach import swing_room, within_reach
 from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Joint, JointKind, Robot
@@ -411,7 +412,7 @@ def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = F
     """Independent random states: anywhere in the joint range, speeds and accelerations of order one."""
     rng = np.random.default_rng(seed)
     lower, upper = usual_range(robot)
-    q = rng.uniform(lower, upper, (samples, robot.n))
+    q = within_reach(robot, rng.uniform(lower, upper, (samples, robot.n)))
     if static:
         return Motion.at(q)
     qd, qdd = rng.uniform(-2.0, 2.0, (2, samples, robot.n))
@@ -426,8 +427,9 @@ def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
     frequency, phase = rng.uniform(0.3, 3.0, (3, 1, robot.n)), rng.uniform(0.0, 2.0 * np.pi, (3, 1, robot.n))
     size = (upper - lower) / 6.0
     angle = frequency * time[:, None] + phase
-    q, qd, qdd = np.sin(angle), frequency * np.cos(angle), -(frequency**2) * np.sin(angle)
-    return Motion(time, 0.5 * (lower + upper) + size * q.sum(0), size * qd.sum(0), size * qdd.sum(0))
+    q, qd, qdd = (size * x.sum(0) for x in (np.sin(angle), frequency * np.cos(angle), -(frequency**2) * np.sin(angle)))
+    middle, share = swing_room(robot, 0.5 * (lower + upper), q)
+    return Motion(time, middle + share * q, share * qd, share * qdd)
 
 
 def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-4) -> bool:

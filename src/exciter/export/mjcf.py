@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
+from exciter.export.loops import WrittenLoops
 from exciter.export.robot_xml import (
     bounded,
     document,
@@ -44,6 +45,8 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
     """The MJCF of a model with the full set χ (p,); what it has no place for stands in a comment at the top. folder:
     where the file will lie, from which paths of meshes are seen; absolute ones unless given."""
     robot, base = without_free_base(identified_robot(model, chi, "MJCF"))
+    loops = WrittenLoops.of(robot)
+    robot = robot if loops is None else loops.robot
     shapes = [
         shape for shape in visuals(robot) if shape.surface is None or len(shape.surface.vertices) >= LEAST_MESH_VERTICES
     ]
@@ -58,9 +61,10 @@ def mjcf_text(model: DynamicModel, chi: ArrayLike | None, folder: Path | None = 
         links=link_names(robot, base),
         joints=[(index, joint, placement(joint)) for index, joint in enumerate(robot.bodies)],
         mimics=mimics_of(robot, "MJCF"),
-        sites=[(frame, placement(frame)) for frame in robot.frames],
+        loops=loops,
+        sites=[(frame, placement(frame)) for frame in (robot.frames if loops is None else loops.sites)],
         limits=[_limits(robot, body) for body in robot.bodies],
-        torques=[_torques(joint, "ctrlrange") for joint in robot.joints],
+        motors=[(joint, _torques(joint, "ctrlrange")) for joint in robot.joints if joint.actuated],
         meshes=[{"name": names[key], **_mesh(shape, folder)} for key, shape in meshes.items()],
         geoms=[(shape.joint, _geom(shape, names)) for shape in shapes],
     )

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RobotError
+from exciter.export.loops import WrittenLoops
 from exciter.export.robot_xml import (
     about_centre,
     attributes,
@@ -71,6 +72,8 @@ def urdf_text(robot: Robot, comment: str = "") -> str:
 
     comment: for people, at the top."""
     robot, base = without_free_base(robot)
+    loops = WrittenLoops.of(robot)
+    robot = robot if loops is None else loops.robot
     links, joints, fixed = link_names(robot, base), set(robot.tree_names), {}
     for frame in robot.frames:
         if frame.name not in links.values():

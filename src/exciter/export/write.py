@@ -11,6 +11,7 @@ from typing import ClassVar
 from exciter.errors import ExciterError
 from exciter.export.data import json_result, yaml_result
 from exciter.export.generated_code import c_code, python_module
+from exciter.export.loops import WrittenLoops
 from exciter.export.mjcf import mjcf_text
 from exciter.export.sdf import sdf_text
 from exciter.export.term_expressions import presliding_travels
@@ -55,6 +56,12 @@ class Urdf(TextExport):
 
     def text(self, found: IdentifiedModel) -> str:
         return identified_urdf(found.model, found.chi, found.description)
+
+    def texts(self, found: IdentifiedModel, path: Path) -> Mapping[str, str]:
+        """With the loops that a URDF cannot hold, where the robot has some."""
+        loops = WrittenLoops.of(found.model.robot)
+        beside = {} if loops is None else {f"{path.stem}_loops.yaml": loops.lines}
+        return {**super().texts(found, path), **beside}
 
 
 class Mjcf(Export):

@@ -19,6 +19,7 @@ from exciter.errors import RobotError, unknown_name
 from exciter.notes import COLLISION_SUBJECT, warning
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.geometry import Capsule, Shape
+from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import BASE, Robot, bodies_have
@@ -260,7 +261,7 @@ def _closeness(robot: Robot, pairs: list[tuple[str, str]]) -> tuple[Array, Array
         geometry.addCollisionPair(pin.CollisionPair(number[a], number[b]))
     lower, upper = np.clip(robot.position_range(), -FARTHEST_POSITION_LIMIT, FARTHEST_POSITION_LIMIT)
     postures = np.random.default_rng(0).uniform(lower, upper, (SAMPLED_POSTURES, robot.n))
-    both = Motion.at(np.vstack([np.clip(0.0, lower, upper), postures]))
+    both = Motion.at(within_reach(robot, np.vstack([np.clip(0.0, lower, upper), postures])))
     data, measured, distances = model.createData(), pin.GeometryData(geometry), []
     for q in coupled_motion(robot, both).q:
         pin.computeDistances(model, data, geometry, measured, q)

@@ -262,7 +262,7 @@ def _tightened(leader: Joint, follower: Joint, ratio: float, offset: float) -> t
 def mimics_of(robot: Robot, form: str) -> tuple[Mimic, ...]:
     """Followers of one joint each, for files of a form that have a place for these alone; others are refused."""
     coupling, found = robot.coupling, list[Mimic]()
-    if coupling is None:
+    if coupling is None or not coupling.constant:  # loops are no mimics: who writes them does so himself
         return ()
     for body, name in enumerate(robot.tree_names):
         led = coupling.leader(body) if isinstance(coupling, LinearCoupling) else None
@@ -277,12 +277,3 @@ def mimics_of(robot: Robot, form: str) -> tuple[Mimic, ...]:
 def coupled_motion(robot: Robot, motion: Motion) -> Motion:
     """Of the tree's joints, while the robot's joints do this."""
     return motion if robot.coupling is None else robot.coupling.motion(motion).tree
-
-
-def limited_by_several(robot: Robot) -> tuple[str, ...]:
-    """Joints of the tree with limits of their own that several joints move: limits of these do not keep them."""
-    if not isinstance(robot.coupling, LinearCoupling):
-        return ()
-    kinds = ("lower", "upper", "velocity", "acceleration")
-    limited = [any(math.isfinite(getattr(body.limits, one)) for one in kinds) for body in robot.bodies]
-    return tuple(b.name for k, b in enumerate(robot.bodies) if limited[k] and robot.coupling.leader(k) is None)

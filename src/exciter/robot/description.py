@@ -27,6 +27,7 @@ from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
 from exciter.robot.lock import locked_positions
+from exciter.robot.loop_assembly import Loop, with_loops
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -80,7 +81,8 @@ class PlainDescription:
     speaks of and a robot has no place for, in words. unlimited: kinds of limits that it may leave open. mimics:
     joints that follow another one (URDF mimic, MJCF equality); still: positions of joints that the file holds.
     floating: links that the file lets move freely, here fixed where it puts them; grounded: those that could
-    (``free_base.py``). A
+    (``free_base.py``). loops: what joins bodies, near a posture, by drives of the joints ``actuated`` (None: any may
+    have one). A
     ``Frame`` or ``Shape`` here still has joint −1: which joint moves its link is known after assembly."""
 
     name: str
@@ -95,6 +97,9 @@ class PlainDescription:
     still: Mapping[str, float] = field(default_factory=dict)
     floating: tuple[str, ...] = ()
     grounded: tuple[str, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    posture: Mapping[str, float] = field(default_factory=dict)
+    actuated: tuple[str, ...] | None = None
     notes: tuple[Note, ...] = ()
     lacking: tuple[str, ...] = ()
     unlimited: tuple[Unlimited, ...] = ()
@@ -138,8 +143,18 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
     plain = based(reader(path, options.mesh_root), options.base, f"'{path}'")
     robot = _assembled(plain, f"{kind} file {path.name}", options.meshes)
     locked_positions(robot, options.lock)  # an unknown name is told first
-    robot = with_mimics(robot, plain.mimics)
-    limited = (robot.lock(plain.still) if plain.still else robot).with_limits(**options.limits)
+    if loops := (*plain.loops, *(one.loop for one in options.loops)):
+        robot = robot.lock(plain.still) if plain.still else robot
+        followed = tuple(
+            Loop("joint", (one.follower, one.leader), coefficients=(one.offset, one.multiplier)) for one in plain.mimics
+        )
+        posture = {**plain.posture, **options.posture}
+        robot = with_loops(robot, (*loops, *followed), options.actuated or plain.actuated, posture)
+        options = options.without_loops()
+    else:
+        robot = with_mimics(robot, plain.mimics)
+        robot = robot.lock(plain.still) if plain.still else robot
+    limited = robot.with_limits(**options.limits)
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
     return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 

@@ -9,6 +9,9 @@ Limits, gravity and locked joints are given in a small YAML file:
     lock: {finger_1: 0.02}           # or a list of names, locked at zero; a name may be a pattern, 'gripper*'
     only: arm_left                   # all other joints are locked: at zero, or at the limit nearest to it
     base: free                       # legged robots, drones: six joints in front; or fixed
+    loops: [{connect: [rod_end, arm_tail]}]   # frames that are joined; also weld, and joint: [follower, leader]
+    actuated: [crank]                # joints of loops that have drives, any unless given
+    posture: {crank: 0.5}            # near which loops are closed, zero unless given
     mesh_root: ..                    # folder that meshes may lie in, seen from this file
 
 In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``robot.lock(...)``."""
@@ -23,6 +26,7 @@ from typing import Annotated, Any, ClassVar
 from exciter.errors import RobotError, unknown_name
 from exciter.files import path_of
 from exciter.robot.limits import Limits
+from exciter.robot.loop_assembly import LoopSettings, with_loops
 from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.xml_safety import parse_xml
@@ -32,14 +36,15 @@ from exciter.settings.field_markers import ListOfTexts
 DESCRIPTION_SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 FREE, FIXED = "free", "fixed"
 BASES = (FREE, FIXED)  #: words of ``base:``
+LOOP_FIELDS = ("loops", "actuated", "posture")
 LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
 
 
 @dataclass(frozen=True)
 class RobotOptions(Settings):
-    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], what alone moves, mesh
-    folder; base: free or fixed, None: as the description has it; meshes: whether shapes in files of their own are
-    looked at."""
+    """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], what alone moves, base
+    (free or fixed, None: as the description has it), loops (frames that are joined), joints that have drives, a posture
+    near which loops are closed, mesh folder; meshes: whether shapes in files of their own are looked at."""
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
     limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)
@@ -47,6 +52,9 @@ class RobotOptions(Settings):
     lock: Annotated[Mapping[str, float], ByName(Number(), what="joint", listed=0.0)] = field(default_factory=dict)
     only: Annotated[tuple[str, ...], ListOfTexts("joints, links or frames")] = ()
     base: Annotated[str | None, OneWord(BASES)] = None
+    loops: tuple[LoopSettings, ...] = ()
+    actuated: Annotated[tuple[str, ...], ListOfTexts("joints")] = ()
+    posture: Annotated[Mapping[str, float], ByName(Number(), what="joint")] = field(default_factory=dict)
     mesh_root: Annotated[Path | None, Place("a folder")] = None
     meshes: bool = True
 
@@ -59,20 +67,29 @@ class RobotOptions(Settings):
         lock = {name: value for name, value in self.lock.items() if known.lock.get(name) != value}
         same = self.gravity == known.gravity and type(self.gravity) is type(known.gravity)
         gravity, only = None if same else self.gravity, () if self.only == known.only else self.only
-        own: dict[str, Any] = {"only": only, "base": None if self.base == known.base else self.base}
-        return replace(self, limits=limits, lock=lock, gravity=gravity, mesh_root=None, meshes=True, **own)
+        closed = all(getattr(self, name) == getattr(known, name) for name in LOOP_FIELDS)
+        own = replace(self.without_loops() if closed else self, base=None if self.base == known.base else self.base)
+        return replace(own, limits=limits, lock=lock, only=only, gravity=gravity, mesh_root=None, meshes=True)
 
     def joined(self, more: RobotOptions) -> RobotOptions:
         """With what others say, which goes before."""
         limits, lock = {**self.limits, **more.limits}, {**self.lock, **more.lock}
         only, gravity, base = more.only or self.only, more.gravity or self.gravity, more.base or self.base
-        return replace(self, limits=limits, lock=lock, only=only, gravity=gravity, base=base)
+        loops = {name: getattr(more, name) or getattr(self, name) for name in LOOP_FIELDS}
+        return replace(self, limits=limits, lock=lock, only=only, gravity=gravity, base=base, **loops)
+
+    def without_loops(self) -> RobotOptions:
+        return replace(self, loops=(), actuated=(), posture={})
 
     def apply(self, robot: Robot) -> Robot:
         if self.base is not None and (self.base == FREE) != bool(robot.free_base):
             problem = f"the base of robot '{robot.name}' is {FIXED if self.base == FREE else FREE}, not {self.base}"
             advice = "only the reading of a URDF or MJCF file changes that: load(FILE, base=…), with its base link"
             raise RobotError(f"{problem}; {advice}")
+        if self.loops:
+            robot = with_loops(robot, [one.loop for one in self.loops], self.actuated or None, self.posture)
+        elif self.actuated or self.posture:
+            raise RobotError("actuated and posture are for robots with loops; give loops: [{connect: [frame, frame]}]")
         robot = robot.with_limits(**self.limits)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
@@ -91,7 +108,7 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
     Files: .urdf, .mjcf, .xml (which of the two, by its root element), .yaml (a modified-DH table).
     options: limits, gravity and locked joints to apply; the same as keywords:
     ``acceleration=5.0``, ``velocity={"joint_1": 1.0}``, ``gravity=(0, 0, -9.81)``, ``lock={"finger": 0.02}``,
-    ``only="arm_left"``, ``base="free"``.
+    ``only="arm_left"``, ``base="free"``, ``loops=[{"connect": ["rod_end", "arm_tail"]}]``.
     A plain name of an embedded robot means that robot, unless it is given as a path (``./panda``)."""
     from exciter.robot import embedded_robots as embedded
 

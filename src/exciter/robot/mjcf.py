@@ -6,8 +6,8 @@ words that were judged (``mjcf_vocabulary.py``: a newer MuJoCo may mean a force 
 bounds (MuJoCo compiles no impossible or absent inertia), mesh paths, and what drives can give.
 
 A body with several joints becomes a chain of links; a joint's ``ref`` moves the body, so that q means what it means in
-MuJoCo. A free joint makes the base free (``free_base.py``). What no robot here has (ball joints, loops) is refused. A
-joint that follows another on a straight line (equality) stays a body, and is no joint of its own.
+MuJoCo. A free joint makes the base free (``free_base.py``). What no robot here has (ball joints) is refused. A joint
+that follows another (equality) stays a body, and is no joint of its own; bodies that are joined are loops.
 
 Actuators act on their joints through the gear: rotor inertia, friction, and the torque they can give. MuJoCo's torque
 at a joint is gear · force, summed over its actuators and clamped to the joint's ``actuatorfrcrange``. The force of each
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from exciter.robot.coupling import Mimic
 from exciter.robot.description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
+from exciter.robot.loop_assembly import Loop
+from exciter.robot.mjcf_loops import loops_of
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS, COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
 from exciter.robot.robot import Frame, named
@@ -128,7 +131,8 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     refuse_duplicates(joints, "joint", str(path))
     if unknown := [drive.joint for drive in found.drives if drive.joint is not None and drive.joint not in joints]:
         raise RobotError(f"an actuator of '{path}' drives joint '{unknown[0]}', which is not there")
-    unmeasured, (mimics, still) = _unmeasured(found), _couplings(found, str(path))
+    unmeasured, (mimics, still, loops) = _unmeasured(found), _couplings(found, str(path))
+    driven = {drive.joint for drive in found.drives if drive.joint is not None}
     return PlainDescription(
         name=root.get("model") or path.stem,
         links=tuple(found.links),
@@ -142,6 +146,9 @@ def plain_mjcf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         still=still,
         floating=tuple(found.floating),
         grounded=tuple(link.name for link in found.links if link.parent == WORLD_BODY and link.joint is None),
+        loops=loops,
+        posture=_drawn(root, found, joints),
+        actuated=tuple(name for name in joints if name in driven) or None,
         notes=_notes(found, unmeasured),
         lacking=_lacking(root, found),
         unlimited=UNLIMITED_IN_MJCF,
@@ -290,28 +297,37 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[str, float]]:
-    """Joints that follow another, and those that are held where they are: q₁ − ref₁ = c₀ + c₁ (q₂ − ref₂)."""
+def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[str, float], tuple[Loop, ...]]:
+    """Joints that follow another, q₁ − ref₁ = c₀ + c₁ (q₂ − ref₂), those that are held where they are, and loops:
+    bodies that are joined, and joints that follow on a curve."""
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
-        return (), {}
-    active = [one for one in found.file.spec.equalities if one.active]
-    for loop in (one for one in active if one.type != mujoco.mjtEq.mjEQ_JOINT):
-        problem = f"{source} ties '{loop.name1 or '?'}' by the equality <{word_of(loop.type)}>: a kinematic loop"
-        raise RobotError(f"{problem}, which is not supported; remove the constraint to open it")
-    mimics, still = list[Mimic](), dict[str, float]()
-    for one in active:
+        return (), {}, ()
+    mimics, still, loops = list[Mimic](), dict[str, float](), [*loops_of(found.file, source)]
+    for one in (one for one in found.file.spec.equalities if one.active and one.type == mujoco.mjtEq.mjEQ_JOINT):
         first, ratio, *bends = (float(c) for c in one.data[:5])
         if unknown := [name for name in (one.name1, one.name2) if name and name not in found.joints]:
             raise RobotError(f"an equality of {source} ties joint '{unknown[0]}', which is not there")
         if one.name2 and any(bends):
-            problem = f"joint '{one.name1}' follows '{one.name2}' (equality) by a polynomial that is no straight line"
-            raise RobotError(f"{problem}, which is not supported; give polycoef two numbers, or lock both joints")
+            zeros = found.reference(one.name1), found.reference(one.name2)
+            loops.append(Loop("joint", (one.name1, one.name2), coefficients=(first, ratio, *bends), zeros=zeros))
+            continue
         start = first + found.reference(one.name1)
         if one.name2 and ratio != 0.0:
             mimics.append(Mimic(one.name1, one.name2, ratio, start - ratio * found.reference(one.name2), "equality"))
         else:
             still[one.name1] = start
-    return tuple(mimics), still
+    return tuple(mimics), still, tuple(loops)
+
+
+def _drawn(root: Element, found: _Gathered, joints: list[str]) -> dict[str, float]:
+    """[rad, m] of the first key frame with a posture, which a file with loops has where it draws none that is closed;
+    otherwise of the drawing itself."""
+    for key in root.findall("keyframe/key"):
+        numbers = key.get("qpos", "").split()
+        with suppress(ValueError):
+            if len(numbers) == len(joints) and all(map(math.isfinite, posture := [float(one) for one in numbers])):
+                return dict(zip(joints, posture, strict=True))
+    return {name: found.reference(name) for name in joints}
 
 
 def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:

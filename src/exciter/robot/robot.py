@@ -409,12 +409,17 @@ class Robot:
 
     def with_limits(self, **limits: ArrayLike | Mapping[str, float]) -> Self:
         """Replace limits, by kind: a number for all joints, a list per joint, or a mapping from joint names.
-        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``"""
+        ``robot.with_limits(acceleration=5.0, velocity={"joint_1": 1.0})``. By name, those of joints that follow in
+        closed loops, too."""
         changes: list[dict[str, float]] = [{} for _ in self.joints]  # all at once: the order must not matter
+        loops = self.coupling is not None and not self.coupling.constant
+        followers = {name: dict[str, float]() for name in self.tree_names if loops and name not in self.joint_names}
         for which, given in limits.items():
             self.limit(which)  # refuses an unknown kind
             if isinstance(given, Mapping):
-                values = {self.index(name): value for name, value in given.items()}
+                for name, value in ((name, value) for name, value in given.items() if name in followers):
+                    followers[name][which] = float(value)
+                values = {self.index(name): value for name, value in given.items() if name not in followers}
             else:
                 array = np.asarray(given, dtype=float)
                 if array.shape not in ((), (self.n,)):
@@ -423,11 +428,9 @@ class Robot:
                 values = dict(enumerate(np.broadcast_to(array, (self.n,))))
             for index, value in values.items():
                 changes[index][which] = float(value)
-        joints = []
-        for joint, change in zip(self.joints, changes, strict=True):
-            described, new = joint.limits.described or joint.limits, joint.limits.replaced(joint.name, **change)
-            joints.append(replace(joint, limits=replace(new, described=described)))
-        return replace(self, joints=tuple(joints), file=None, options=None)
+        joints = tuple(_limited(joint, change) for joint, change in zip(self.joints, changes, strict=True))
+        bodies = tuple(_limited(body, followers.get(body.name, {})) for body in self.bodies) if loops else self.bodies
+        return replace(self, joints=joints, bodies=bodies, file=None, options=None)
 
     def couple(self, *mimics: Mimic) -> Robot:
         """With joints that follow others from now on: fewer joints, all bodies as they were."""
@@ -465,6 +468,11 @@ class Robot:
         from exciter.robot.mdh import to_mdh
 
         return to_mdh(self)
+
+
+def _limited(joint: Joint, change: Mapping[str, float]) -> Joint:
+    described, new = joint.limits.described or joint.limits, joint.limits.replaced(joint.name, **change)
+    return replace(joint, limits=replace(new, described=described))
 
 
 def carried(robot: Robot, where: Carried) -> Robot:

@@ -111,7 +111,8 @@ def _checked_order(links: list[Element], joints: list[Element], source: str) -> 
         child = _end(joint, "child")
         if child in carrier:
             problem = f"link '{child}' of {source} is the child of joints '{carrier[child]}' and '{name}'"
-            raise RobotError(f"{problem}: a kinematic loop; open it by removing one of the joints")
+            advice = "open it by removing one of the joints, and say what is joined: loops: [{connect: [frame, frame]}]"
+            raise RobotError(f"{problem}: a kinematic loop; {advice}")
         carrier[child] = name
         children.setdefault(_end(joint, "parent"), []).append((name, child))
     roots = [name for name in names if name not in carrier]

@@ -14,16 +14,12 @@ changes for prismatic joints only, P_i: the origin.
 
 Lower orders are then replaced by what the ends of the interval show (``tighten``); only the highest stay majorants.
 
-Jets: bounds of a quantity and of its first derivatives in time, (K + 1, M) for M intervals.
-
-x[k] ≥ |X⁽ᵏ⁾| throughout the interval. Norms are sub-multiplicative for scalars, dot and cross products and for a matrix
-times a vector, so the jet of a product is Leibniz' rule on norms."""
+Jets are bounds of a quantity and of its first derivatives in time (``robot/jets.py``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb
 
 import numpy as np
 
@@ -31,33 +27,12 @@ from exciter.dynamics.reference import Chain, cross
 from exciter.excitation.trajectories.curve import Curve
 from exciter.parameters.terms.term import Ranges
 from exciter.robot.coupling import Coupling
+from exciter.robot.jets import product, turning
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array, Index
 
 BOUND_ROUNDING = 1e-9  #: of bounds, relative and absolute; errors of double precision stay a factor 10⁴ below
-
-
-def product(x: Array, y: Array, order: int) -> Array:
-    """(order + 1, M): (x y)[k] = Σ_l C(k, l) x[l] y[k−l]."""
-    return np.stack([product_at(x, y, k) for k in range(order + 1)])
-
-
-def product_at(x: Array, y: Array, k: int) -> Array:
-    """(M,) the k-th entry of a product."""
-    total: Array = x[0] * y[k]
-    for l in range(1, k + 1):
-        total = total + (comb(k, l) * x[l]) * y[k - l]
-    return total
-
-
-def turning(omega: Array, sides: float = 1.0) -> Array:
-    """(K + 1, M): jet of a vector of length one that turns with ω, of jet (K, M): v̇ = ω × v. With two ``sides`` that of
-    a matrix R D Rᵀ of norm one that turns with ω on both: Ḋ = ω × D − D × ω. x[0] = 1, x[k+1] = sides (Ω x)[k]."""
-    x = np.ones((len(omega) + 1, omega.shape[1]))
-    for k in range(len(omega)):
-        x[k + 1] = sides * product_at(omega, x, k)
-    return x
 
 
 def norm(vector: Array) -> Array:

@@ -33,6 +33,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown, unknown_name
 from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obstacle, Round, Wall
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
+from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
@@ -282,7 +283,8 @@ class ConstraintSettings(Settings):
 
     def constraints(self, robot: Robot, where: str = "constraints") -> tuple[Constraint, ...]:
         """Every constraint that is asked for, or that the robot itself asks for. where: begins messages."""
-        found: list[Constraint] = []
+        following = FollowerLimits.of(robot)
+        found: list[Constraint] = [] if following is None else [following]
         limited, paired = bool(np.isfinite(robot.limit("torque")).any()), bool(robot.collision_pairs)
         torque = TorqueSettings() if self.torque is None and limited else self.torque
         if isinstance(torque, TorqueSettings):

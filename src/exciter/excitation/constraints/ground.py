@@ -21,6 +21,7 @@ from exciter.excitation.constraints.collision import Block, CapsuleDistance, Obs
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, kinematics
 from exciter.excitation.constraints.workspace import Box, CylinderRegion, HalfSpace, SphereRegion
 from exciter.robot.geometry import Capsule
+from exciter.robot.loop_reach import rest_posture, within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
 from exciter.robot.spatial import rotation_to
@@ -141,8 +142,7 @@ def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
     robot = distance.robot
     end = ", where the base's shapes end" if height != 0.0 and height == robot.base_bottom else ""
     where = f"{word}: assumed at z = {height:.4g} of the base{end}"
-    rest = np.clip(np.zeros(robot.n), *robot.position_range())
-    room = distance.values(Motion.at(rest[None]))[:, 0] * ROW_LENGTH_M
+    room = distance.values(Motion.at(rest_posture(robot)[None]))[:, 0] * ROW_LENGTH_M
     if room.min() >= 0.0:
         return f"{where}; constraints: {{ground: HEIGHT}} says where it is, {{ground: none}} that there is none"
     below = math.floor(100.0 * (height + room.min()) + 1e-6) / 100.0  # down to a centimetre, but for rounding
@@ -155,8 +155,8 @@ def _assumption(distance: CapsuleDistance, word: str, height: float) -> str:
 
 def _moved(robot: Robot, normal: Array) -> set[int]:
     """The joints whose bodies can change their height: some joint on the way to them is not level. Before the first
-    such joint there are only turns about the normal and slides across it, which change no angle to it: q = 0 tells."""
-    at = kinematics(robot, Motion.at(np.zeros((1, robot.n))))
+    such joint there are only turns about the normal and slides across it, which change no angle to it: any tells."""
+    at = kinematics(robot, Motion.at(rest_posture(robot)[None]))
     moved: set[int] = set()
     for index, joint in enumerate(robot.bodies):
         axis = at.rotation[index, :, 2, 0]
@@ -202,7 +202,7 @@ def _clears(robot: Robot, body: Capsule, normal: Array, height: float, moved: se
         return True
     q, own = np.zeros((SWEPT_POSITIONS, robot.n)), np.flatnonzero(robot.pattern[joint])
     q[:, own] = np.linspace(low[own], high[own], SWEPT_POSITIONS)
-    at = kinematics(robot, Motion.at(q))
+    at = kinematics(robot, Motion.at(within_reach(robot, q)))
     lowest = np.min([normal @ at.point(joint, end) for end in (body.start, body.end)], axis=0)
     return bool((lowest - body.radius).max() > height)
 

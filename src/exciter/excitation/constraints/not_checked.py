@@ -15,12 +15,12 @@ import numpy as np
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
+from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.constraints.ground import has_a_floor, is_a_ground, pedestal
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
-from exciter.robot.coupling import limited_by_several
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S
 from exciter.robot.robot import BASE, Joint, Robot
 
@@ -35,7 +35,7 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     parts = tuple(_members(constraints))
     known = bool(certificate.limits)
     found = [*_joint_limits(robot)] if known else ["any limit: the robot has none, and none was given"]
-    found += [*_torque(robot, parts), *_self_collision(robot, parts)]
+    found += [*_followers(robot, parts), *_torque(robot, parts), *_self_collision(robot, parts)]
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
     if not has_a_floor(robot, parts):
         found.append(
@@ -70,10 +70,16 @@ def _members(constraints: Iterable[Constraint]) -> Iterator[Constraint]:
             yield from _members(constraint.constraints)
 
 
+def _followers(robot: Robot, parts: Iterable[Constraint]) -> Iterator[str]:
+    """Limits of what follows in loops, or follows several joints, where nothing keeps them."""
+    following = FollowerLimits.of(robot)
+    if following is not None and not any(isinstance(part, FollowerLimits) for part in parts):
+        names = ", ".join(robot.tree_names[k] for k in following.followers)
+        yield f"limits of {names}, which follow: not among the constraints"
+
+
 def _joint_limits(robot: Robot) -> Iterator[str]:
     """Limits that were assumed, that are not there, or that are numbers in place of them. A jerk limit is a choice."""
-    if loose := limited_by_several(robot):
-        yield f"position and speed of {', '.join(loose)}, which several joints move: limits of their own are not kept"
     assumed = [joint for joint in robot.joints if joint.limits.assumed]
     if assumed:
         yield (

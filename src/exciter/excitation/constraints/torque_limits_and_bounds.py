@@ -30,12 +30,14 @@ from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
 from exciter.errors import ParameterError
-from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, product, product_at, tighten, turning
+from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, tighten
 from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
 from exciter.parameters.inertial import inertia_matrix
 from exciter.parameters.terms import declared_by_key, declared_terms
 from exciter.parameters.terms.term import BoundTerm, Interval
+from exciter.robot.closed_loops import ClosedLoops
+from exciter.robot.jets import product, product_at, turning
 from exciter.robot.motion import Motion
 from exciter.robot.placeholders import bare_bodies, placeholder_torques, unreal_bodies
 from exciter.robot.robot import Robot
@@ -340,16 +342,21 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
 
 
 def joint_torque(model: DynamicModel, inertias: Array | None, spans: Spans) -> tuple[Array, Array]:
-    """``rigid_torque`` of the joints (n, …): where bodies follow them Nᵀ τ, and |N|ᵀ ≥ of its curvature while N is
-    constant; no bound where it is not."""
+    """``rigid_torque`` of the joints (n, …): where bodies follow them Nᵀ τ, with the curvature N̈ᵀτ + 2 Ṅᵀτ̇ + Nᵀτ̈; for
+    |τ̇| and |τ| what the ends and |τ̈| say."""
     dynamics = model.dynamics
     ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(inertias), spans.tree(model.robot))
     moved = dynamics.coupled(spans.ends)
     if moved is None:
         return ends, curvature
-    if moved.null.ndim == 3:
-        return moved.project(ends), np.full((model.n, len(spans.width)), np.inf)
-    return moved.project(ends), np.abs(moved.null).T @ curvature
+    if not isinstance(coupling := model.robot.coupling, ClosedLoops):
+        return moved.project(ends), np.abs(moved.null).T @ curvature
+    null, rate, bend = coupling.bounds(spans.left, spans.right, spans.rates).null  # each (bodies, n, M)
+    left, right = ends[:, 0::2], ends[:, 1::2]
+    size = np.maximum(np.abs(left), np.abs(right)) + spans.width**2 / 8.0 * curvature
+    slope = np.abs(right - left) / spans.width + 0.5 * spans.width * curvature
+    parts = (bend, size), (2.0 * rate, slope), (null, curvature)
+    return moved.project(ends), np.sum([np.einsum("bjM,bM->jM", a, b) for a, b in parts], axis=0)
 
 
 def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:

@@ -23,11 +23,12 @@ from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.constraints.constraint import Constraint
+from exciter.excitation.constraints.follower_limits import OPEN_ROW, FollowerLimits
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
 from exciter.excitation.trajectories.trajectory import Trajectory, retimed
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 LEAST_JOINT_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
 LEAST_JOINT_RANGE = 1e-3  # [rad or m] between its position limits
@@ -358,8 +359,20 @@ class NonlinearLimits:
         return self.at(self.variables.motion(self.grid, y)) - self.margins[:, None]
 
     def at(self, motion: Motion) -> Array:
-        """c (K, N) of any motion, without margins."""
-        return np.concatenate([np.zeros((0, len(motion))), *(one.values(motion) for one in self._in_time())])
+        """c (K, N) of any motion, without margins; where loops cannot close, every row is broken."""
+        closed = self._closed(motion)
+        part = motion if closed.all() else motion[closed]
+        found = np.concatenate([np.zeros((0, len(part))), *(one.values(part) for one in self._in_time())])
+        if part is motion:
+            return found
+        out = np.full((len(found), len(motion)), OPEN_ROW)
+        out[:, closed] = found
+        return out
+
+    def _closed(self, motion: Motion) -> BoolArray:
+        """(N,): where all constraints can be asked."""
+        loops = [one.closed(motion) for one in self.constraints if isinstance(one, FollowerLimits)]
+        return np.asarray(np.all([np.ones(len(motion), dtype=bool), *loops], axis=0))
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)

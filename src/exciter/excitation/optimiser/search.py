@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, LoopError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
@@ -294,7 +294,10 @@ class Search:
         return self.objective.value(motion(family, delta, at))
 
     def certified(self, y: Array, deadline: Deadline = NEVER) -> bool:
-        return self._certificate(y, deadline).certified
+        try:
+            return self._certificate(y, deadline).certified
+        except LoopError:  # between the instants of the grids
+            return False
 
     def _certificate(self, y: Array, deadline: Deadline) -> Certificate:
         return certify(self.model.robot, curve_of(self.variables, y), self.constraints, check=deadline.check)

@@ -23,6 +23,7 @@ from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.reduced_plant import ReducedState, ReducedTree
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
+from exciter.robot.loop_reach import rest_posture
 from exciter.robot.robot import Frame, Joint
 from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array, Index
@@ -202,6 +203,7 @@ def _following(truth: Truth, model: Any, data: Any, place: Index) -> Plant:
     tree = ReducedTree(model, data, place, robot.coupling, truth.rotor, true("viscous"), loss)
     joints, none = np.arange(robot.n), np.zeros(robot.n)
     plant = Plant(truth, tree, ReducedState(robot.n), joints, joints, none, none, False)
+    plant.data.qpos[:] = rest_posture(robot)
     _refuse_light(plant)
     return plant
 

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.linalg
 
 from exciter.errors import ExciterError
+from exciter.experiment.virtual.reduced_loops import SteppedLoops
+from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.coupling import Coupling, LinearCoupling
-from exciter.robot.motion import Motion
 from exciter.typing import Array, Index
 
 MOST_FRICTION_SWEEPS = 200  # of the search for friction forces when joints rest
@@ -45,6 +46,8 @@ class ReducedTree:
 
     def __post_init__(self) -> None:
         self._whole = np.zeros((self.model.nv, self.model.nv))
+        loops = self.coupling if isinstance(self.coupling, ClosedLoops) else None
+        self._loops = None if loops is None else SteppedLoops(self.model, self.data, self.place, loops)
         self._in_order = bool((self.place == np.arange(self.model.nv)).all())
 
     def _tree(self, q: Array, qd: Array) -> tuple[Array, Array, Array | None, Array]:
@@ -52,9 +55,8 @@ class ReducedTree:
         if isinstance(self.coupling, LinearCoupling):
             matrix = self.coupling.matrix
             return matrix @ q + self.coupling.offset, matrix @ qd, None, matrix
-        moved = self.coupling.motion(Motion.at(q[None], qd[None]))
-        null = moved.null[0] if moved.null.ndim == 3 else moved.null
-        return moved.tree.q[0], moved.tree.qd[0], moved.tree.qdd[0], null
+        assert self._loops is not None
+        return self._loops(q, qd)
 
     def equations(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """NᵀMN with rotors (m, m), and Nᵀ(h + M Ṅu̇) (m,)."""

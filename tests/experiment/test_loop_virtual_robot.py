@@ -1,0 +1,59 @@
+"""The virtual robot with closed loops: MuJoCo's kinematics step by step, against batches, energy and the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import exciter as ex
+from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel
+from exciter.experiment.virtual.plant import build
+from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
+from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.motion import Motion
+from support.loops import FOUR_BAR_POSTURE, four_bar, spatial_loop
+from support.paths import ROBOTS
+
+BENT = Loop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, -0.1, 0.05))
+MADE = {
+    "four bar": lambda: with_loops(
+        four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
+    ),
+    "weld": lambda: with_loops(spatial_loop(), [Loop("weld", ("left", "right")), BENT]),
+    "world": lambda: with_loops(spatial_loop(), [Loop("connect", ("left", "world"))]),
+    "palletiser": lambda: ex.load(ROBOTS / "palletiser.urdf", ROBOTS / "palletiser.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_state_by_state_is_the_batch(name):
+    robot = MADE[name]()
+    plant, rng = build(Truth(robot, rotor_inertia=0.0, friction=TrueFriction())), np.random.default_rng(0)
+    u = robot.coupling.home + 0.01 * np.cumsum(rng.uniform(-1, 1, (8, robot.n)), axis=0)
+    ud, tau = rng.uniform(-1, 1, (2, *u.shape))
+    plant.begin(1e-3)
+    moved = robot.coupling.motion(Motion.at(u, ud))
+    dynamics = Dynamics(robot)
+    for k in range(len(u)):
+        q, qd, bent, null = plant.model._loops(u[k], ud[k])
+        for found, expected in ((q, moved.tree.q), (qd, moved.tree.qd), (bent, moved.tree.qdd), (null, moved.null)):
+            np.testing.assert_allclose(found, expected[k], atol=1e-9)
+        plant.data.qpos[:], plant.data.qvel[:], plant.data.qfrc_applied[:] = u[k], ud[k], tau[k]
+        plant.forward(plant.data)
+        asked = dynamics.inverse_dynamics(Motion.at(u[k : k + 1], ud[k : k + 1], plant.data.qacc[None]))
+        np.testing.assert_allclose(asked[0], tau[k], atol=1e-8 * max(1.0, np.abs(asked).max()))
+
+
+def test_energy_is_kept_without_friction():
+    robot = MADE["four bar"]()
+    plant = build(Truth(robot, rotor_inertia=0.0, friction=TrueFriction()))
+    plant.begin(1e-3)
+    plant.data.qpos[:], plant.data.qvel[:] = 1.0, 2.0
+    model, energies = DynamicModel(robot), []
+    for _ in range(300):
+        energies.append(float((model.energy(Motion.at(plant.data.qpos, plant.data.qvel)) @ model.nominal)[0]))
+        plant.forward(plant.data)
+        plant.advance(plant.data)
+    assert abs(plant.data.qpos[0] - 1.0) > 0.1
+    assert np.ptp(energies) < 1e-7 * np.abs(energies).max()
