@@ -189,7 +189,9 @@ def test_every_estimator_by_its_word(folder, tmp_path, word):
     assert data["assumption"]
 
 
-@pytest.mark.parametrize("word", [word for word in FORMULATIONS.words if word not in ("base-wrench", "gain-free")])
+@pytest.mark.parametrize(
+    "word", [word for word in FORMULATIONS.words if word not in ("base-wrench", "base-link", "gain-free")]
+)
 def test_every_formulation_by_its_word(folder, tmp_path, word):
     assert exciter("identify", ARM, folder / "log.csv", "-o", tmp_path / "out", "--formulation", word) == 0
     data = result(tmp_path / "out")

@@ -9,9 +9,10 @@ import pinocchio as pin
 import pytest
 from numpy.testing import assert_allclose
 
+from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import NumbaEngine
-from exciter.dynamics.model import BaseReaction, DynamicModel, numeric_model_base, static_base
+from exciter.dynamics.model import DynamicModel, numeric_model_base, static_base
 from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import RobotError
 from exciter.excitation.constraints.torque_limits_and_bounds import torque_jacobians

@@ -92,7 +92,7 @@ def test_the_command(curve, tmp_path, capsys):
     """Writes what check reads; says how long it lasts."""
     (tmp_path / EXACT_FILE).write_text(json_text(exact_data(curve, ROBOT)), encoding="utf-8")
     given = {"robot": "kuka-ir361", "trajectory": tmp_path / EXACT_FILE, "speed": 50.0, "output": tmp_path / "slow"}
-    assert slow.run(Namespace(**given, config=None, lock=[], gravity=None, quiet=False)) == 0
+    assert slow.run(Namespace(**given, config=None, lock=[], only=[], base=None, gravity=None, quiet=False)) == 0
     said = capsys.readouterr().out
     assert "at 50 % of the speed: certified" in said
     assert f"lasts {2 * curve.duration:.4g} s" in said

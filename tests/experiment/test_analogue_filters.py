@@ -200,7 +200,7 @@ def test_every_way_of_saying_it_is_read_and_written(text: str, tmp_path) -> None
 
 
 class _Two:
-    joint_names, n = ("a", "b"), 2
+    joint_names, n, free_base = ("a", "b"), 2, ()
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_description_says_it_and_own_files_keep_it(text, tmp_path):
     turned = Recording(("b", "a"), recording.time, recording.q, current=recording.current, about=recording.about)
 
     class Two:
-        joint_names, n = ("a", "b"), 2
+        joint_names, n, free_base = ("a", "b"), 2, ()
 
     assert turned.arranged(Two()).about.map == FORMS[text][::-1]
 

@@ -666,6 +666,8 @@ def test_there_is_no_way_to_one_side_of_rows():
         "torque_bandwidth",
         "notes",
         "present",
+        "share",
+        "there",
         "counted",
         "independent",
         "equations",

@@ -22,6 +22,7 @@ from exciter.experiment.recording import (
     open_recording,
     read_recording,
 )
+from exciter.experiment.recording.base_columns import BASE_SECTIONS
 from exciter.experiment.recording.description import (
     LOG_FORMATS,
     NATIVE_NPZ,
@@ -824,7 +825,7 @@ def test_documented_description(documented, monkeypatch, capsys):
     """The first shows every key; what is read is computed here in plain steps. The Python example runs on it."""
     folder = documented[0]
     assert set(yaml.safe_load((folder / "recording.yaml").read_text(encoding="utf-8"))) >= set(KEYS) - {
-        "topic", "transposed", "sources",
+        "topic", "transposed", "sources", *BASE_SECTIONS,
     }  # fmt: skip
     rng = np.random.default_rng(0)
     clock = 7000 + 10 * np.arange(120)

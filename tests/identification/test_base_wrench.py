@@ -13,7 +13,8 @@ import yaml
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
-from exciter.dynamics.model import BaseReaction, DynamicModel
+from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from scipy.linalg import toeplitz
 from scipy.stats import chi2
 
-from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, MotionError, ParameterError
 from exciter.excitation.trajectories.fourier import Fourier
@@ -31,7 +30,11 @@ from exciter.experiment.virtual import (
     VirtualRobot,
     draw,
 )
-from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, ClosedLoop, Unmovable, joint_forces
+from exciter.identification.closed_loop.closed_loop import (
+    ClosedLoop,
+    Unmovable,
+    forward_kernel,
+)
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.estimators.simulated_motion import (
     DIDIM,
@@ -75,14 +78,10 @@ def test_direct_dynamics_are_those_of_pinocchio(name):
     """q̈ of a state, by another algorithm in other frames."""
     robot = CASES[name]()
     model = DynamicModel(robot, ())
-    dynamics = model.dynamics
     rng = np.random.default_rng(1)
     q, qd, torque = rng.uniform(-1.5, 1.5, (3, robot.n))
-    chain, found = dynamics.chain, np.empty(robot.n)
-    arm = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-    inertias = dynamics.chain_inertias(model.nominal)
-    forces = joint_forces(model, model.nominal)
-    assert kernels("forward", CLOSED_LOOP_KERNELS).look((*arm, inertias, forces), q, qd, torque, 1e-3, found)
+    found, (kernel, arm) = np.empty(robot.n), forward_kernel(model, model.nominal)
+    assert kernel.look(arm, q, qd, torque, 1e-3, found)
     other = to_pinocchio(robot)
     assert_allclose(found, pin.aba(other, other.createData(), q, qd, torque), rtol=1e-8, atol=1e-8)
 

@@ -44,6 +44,8 @@ VARIATIONS = {
     ("filter", "look_ahead"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, look_ahead=0.15))),
     ("filter", "edge"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, edge=0.2))),
 }
+#: Settings of free bases and of forces that are projected out: ``test_free_base.py``
+OF_CONTACTS = {("dynamic", "noise"), ("gain-free", "noise"), ("base-link", "parallel_filter")}
 #: How one line calls a setting
 OF_THE_FILTER = ("parallel_filter", *(one.name for one in fields(ParallelFilter)))
 NAMES = {"dead_zone": "dead zone"} | dict.fromkeys(OF_THE_FILTER, "filter")
@@ -61,7 +63,7 @@ def estimated(word, formulation):
 def test_every_setting_is_asked_about():
     named = {cls.word: {one.name for one in fields(cls)} for cls in FORMULATIONS}
     named["filter"] = {one.name for one in fields(ParallelFilter)}
-    assert {(word, name) for word, names in named.items() for name in names} == set(VARIATIONS)
+    assert {(word, name) for word, names in named.items() for name in names} == set(VARIATIONS) | OF_CONTACTS
 
 
 def named(error, formulation, setting=None):

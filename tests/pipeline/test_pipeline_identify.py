@@ -147,7 +147,9 @@ def test_a_log_is_repaired_once(folder, monkeypatch):
     repaired, routes = [], []
     for place in (reading, processing):
         plain = place.repair
-        monkeypatch.setattr(place, "repair", lambda *words, plain=plain: repaired.append(1) or plain(*words))
+        monkeypatch.setattr(
+            place, "repair", lambda *words, plain=plain, **named: repaired.append(1) or plain(*words, **named)
+        )
     stream = FilteredDifferences.stream
     monkeypatch.setattr(FilteredDifferences, "stream", lambda *words: routes.append(1) or stream(*words))
     told = {"gravity": ROBOT.gravity.tolist(), "identify": {"friction": "as-given", "folds": 3}}

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from exciter.dynamics.model import BaseReaction
+from exciter.dynamics.base_reaction import BaseReaction
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import ramped
 from exciter.experiment.signals.fourier_fit import FourierFit

@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import signal
 
-from exciter.dynamics.model import BaseReaction, DynamicModel
+from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion as motion_of

@@ -1,17 +1,12 @@
 """The dynamic model: rigid bodies plus joint terms, linear in one standard parameter vector χ.
 
 τ = Φ(q, q̇, q̈) χ. Inertial parameters are those of the links in modified-DH frames, so that the papers' names and
-groupings apply and the base projection is a selection of columns; joint-term parameters follow.
-
-The wrench that the ground exerts on the base of a moving robot, what a force plate below it sees (``BaseReaction``):
-the robot is put on six joints that do not move, three that slide along the axes of the base and three that turn about
-them: their forces and torques are the wrench. What acts between links (drives, friction, springs) is not in it; nor is
-the weight of the base itself."""
+groupings apply and the base projection is a selection of columns; joint-term parameters follow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -29,12 +24,10 @@ from exciter.parameters.base import BaseParameters, numeric_base, restricted
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
-from exciter.robot.coupling import coupled_motion
-from exciter.robot.limits import Limits
 from exciter.robot.loop_reach import swing_room, within_reach
 from exciter.robot.mdh import MDHTable, in_mdh_frames
 from exciter.robot.motion import Motion, MotionGradient
-from exciter.robot.robot import Joint, JointKind, Robot
+from exciter.robot.robot import Robot
 from exciter.robot.spatial import transform_inertia
 from exciter.settings.fill import checked
 from exciter.typing import Array, Index
@@ -46,7 +39,6 @@ PARALLEL_AXES_ANGLE_RAD = 0.02
 MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
-BASE_JOINTS = 6
 COUPLED_BASE_SAMPLES = 100  # random states whose projected rows decide a rank; beside twice what a joint's share asks
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
@@ -361,41 +353,6 @@ class MotionRows:
             return gradient + self.model.terms_pullback(self.motion, terms)
         q, qd, qdd, terms = self.model.engine.adjoint(self._batch, dfdh + dfdh.T, seed, inertias)
         return MotionGradient(q.T, qd.T, qdd.T) + self.model.terms_pullback(self.motion, terms)
-
-
-@dataclass(frozen=True, eq=False)
-class BaseReaction:
-    """Force [N] and torque about the base's origin [N·m], in axes of the base; parameters as in ``model``."""
-
-    model: DynamicModel
-
-    @cached_property
-    def _dynamics(self) -> Dynamics:
-        robot = self.model.dynamics.robot
-        kinds: tuple[JointKind, ...] = ("prismatic",) * 3 + ("revolute",) * 3
-        along = [np.roll(np.eye(3), 2 - k, axis=1) for k in range(3)] * 2  # frames whose z is x, y, z of the base
-        turn = [before.T @ frame for before, frame in zip([np.eye(3), *along], along, strict=False)]
-        still = [
-            Joint(f"base:{k}", kind, k - 1, turn[k], np.zeros(3), np.array([0.0, 0.0, 1.0]), Limits(), np.zeros(10))
-            for k, kind in enumerate(kinds)
-        ]
-        moving = [replace(body, parent=body.parent + BASE_JOINTS) for body in robot.bodies]  # base, −1: the sixth
-        return Dynamics(Robot(robot.name, (*still, *moving), robot.gravity), self.model.engine)
-
-    def regressor(self, motion: Motion) -> Array:
-        """(N, 6, 10 per body): the wrench of each inertial parameter."""
-        return self._dynamics.regressor(self._on_base(motion))[:, :BASE_JOINTS, 10 * BASE_JOINTS :]
-
-    def wrench(self, motion: Motion, chi: ArrayLike | None = None) -> Array:
-        """(N, 6) of standard parameters χ, nominal unless given."""
-        values = self.model.nominal if chi is None else np.asarray(chi, dtype=float)
-        inertias = np.concatenate([np.zeros(10 * BASE_JOINTS), values[: self.model.inertial_size]])
-        return self._dynamics.inverse_dynamics(self._on_base(motion), inertias)[:, :BASE_JOINTS]
-
-    def _on_base(self, motion: Motion) -> Motion:
-        self.model.dynamics.check(motion)
-        motion, still = coupled_motion(self.model.robot, motion), np.zeros((len(motion), BASE_JOINTS))
-        return Motion(motion.time, *(np.hstack([still, x]) for x in (motion.q, motion.qd, motion.qdd)))
 
 
 # -- base parameters, by both methods, for the whole dynamics and for its parts ----------------------------------------

@@ -12,7 +12,7 @@ from exciter.robot.robot import BASE, Frame, Robot
 from exciter.robot.ties import JointTie
 from exciter.settings import yaml_text
 
-LOOP_LINES = "loops of the robot beside this file: exciter … --config"
+LOOP_LINES = "loops of the robot beside this file, for the settings of a command:"
 
 
 @dataclass(frozen=True)

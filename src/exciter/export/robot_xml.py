@@ -67,7 +67,7 @@ def identified_robot(model: DynamicModel, chi: ArrayLike | None, form: str = "a 
         for symbol, key in FRICTION_KEY_BY_SYMBOL.items()
     }
     inertias = np.array([presentable(phi) for phi in model.joint_frame_inertias(values)])
-    inertias[[j for j, joint in enumerate(model.robot.bodies) if joint.is_massless]] = 0.0  # nor have they a body now
+    inertias[list(model.robot.free_base[:-1])] = 0.0  # no bodies
     return replace(model.robot.with_inertias(inertias), friction=friction)
 
 

@@ -128,7 +128,7 @@ def used_words(texts: Iterable[str]) -> set[str]:
 # -- friction that pre-slides ------------------------------------------------------------------------------------------
 
 
-class Contact(NamedTuple):
+class SlidingContact(NamedTuple):
     """What bends before it slides: the expression of its place, travel δ [rad or m] and z at the start, as text."""
 
     place: str
@@ -141,11 +141,13 @@ class Contact(NamedTuple):
         return int(re.findall(r"q\[(\d+)\]", self.place)[-1])
 
 
-def numbered(texts: Iterable[str]) -> tuple[list[str], tuple[Contact, ...]]:
+def numbered(texts: Iterable[str]) -> tuple[list[str], tuple[SlidingContact, ...]]:
     """Expressions with ``z[k]`` for contact k, and all contacts; terms that slide in the same way share one."""
     pattern, given = re.compile(r"contact\((.+?), (.+?), (.+?)\)"), list(texts)
-    contacts = tuple(dict.fromkeys(Contact(*match) for text in given for match in pattern.findall(text)))
-    return [pattern.sub(lambda match: f"z[{contacts.index(Contact(*match.groups()))}]", one) for one in given], contacts
+    contacts = tuple(dict.fromkeys(SlidingContact(*match) for text in given for match in pattern.findall(text)))
+    return [
+        pattern.sub(lambda match: f"z[{contacts.index(SlidingContact(*match.groups()))}]", one) for one in given
+    ], contacts
 
 
 def sliding(term: terms.JointTerm, robot: Robot) -> terms.JointTerm:

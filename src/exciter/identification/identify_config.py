@@ -1,5 +1,4 @@
-"""``identify:`` of the file of ``--config``, beside ``terms:`` and what is said of the robot; and an identification
-so asked for, made for a robot and its logs: model, formulation, estimator, uncertainty.
+"""``identify:`` of the file of ``--config``, beside ``terms:``; and an identification so asked for, of a robot's logs.
 
 terms: [rotor, viscous, coulomb, offset]   # these unless given; without rotor where torques are measured on the links
 identify:
@@ -128,8 +127,7 @@ class KnownForGains(ByName):
 
 @dataclass(frozen=True)
 class IdentifySettings(Settings):
-    """An identification, as the section ``identify:`` of a file asks for it; None: left open, so that it is chosen from
-    the logs or the usual one.
+    """An identification, as the section ``identify:`` of a file asks for it; None: chosen from the logs, or as usual.
 
     dead_zone [rad/s, m/s] and noise, σ of the torques as sampled [N·m, N]: one or per joint. gains: (value, σ) of
     parameters known beforehand, by name; none where the payload of a log is. current_map: how torque depends on the
@@ -402,8 +400,8 @@ class IdentifyConfig:
     @property
     def known_parameters(self) -> tuple[KnownParameter, ...] | None:
         """What drive gains are to be found from beside known payloads; None: gains are not asked for."""
-        given = self.settings.gains
-        return None if given is None else tuple(KnownParameter(name, *known) for name, known in given.items())
+        gains = self.settings.gains
+        return None if gains is None else tuple(KnownParameter(name, *known) for name, known in gains.items())
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data; written as YAML they are a file for --config that asks for the same again."""

@@ -226,8 +226,7 @@ def without_unseen(ready: Logs) -> tuple[Logs, UnseenJoints]:
 
 
 def refuse_unseen(problem: Problem, estimator: Estimator, unseen: UnseenJoints) -> None:
-    """Least squares without a prior, where joints that are not seen leave base parameters open; the noise of an encoder
-    would determine them."""
+    """Least squares without a prior, where unseen joints leave parameters open that an encoder's noise would tell."""
     names = problem.model.robot.joint_names
     if not unseen.notes or prior_of(estimator) is not None or problem.names != problem.model.base.names:
         return
@@ -281,8 +280,7 @@ def stated_gains(ready: Logs) -> Array:
 
 
 def with_loads_completed(ready: Logs) -> tuple[Logs, tuple[CompletedLoad, ...]]:
-    """Loads that logs state in part, completed with what the logs identified from show of them: logs that state the
-    same carry the same."""
+    """Loads that logs state in part, completed with what logs show of them: who states the same carries the same."""
     stated = {log.name: log.run.recording.about.payload for log in ready.logs if log.run.recording is not None}
     partly = dict.fromkeys(one for one in stated.values() if one is not None and one.missing)
     if not partly:
@@ -423,8 +421,7 @@ def known_load_of(payload: PayloadEstimate, ready: Logs, unloaded: Problem) -> K
 
 
 def asked_method(given: Compared) -> AskedMethod:
-    """energy, huber, or energy/huber; or an object: its name for tables, which settings it changes, and whether it is
-    given by word, without settings of its own."""
+    """energy, huber, or energy/huber; or an object: its name for tables, what it changes, whether it is a word only."""
     if isinstance(given, Formulation | Estimator):
         return method_name(given), {"formulation" if isinstance(given, Formulation) else "estimator": given}, False
     parts = given.split("/") if isinstance(given, str) else [given]
@@ -455,8 +452,7 @@ def method_name(method: Formulation | Estimator) -> str:
 def compared(
     config: IdentifyConfig, found: Identification, others: Sequence[AskedMethod], validation: Sequence[Run]
 ) -> Comparison:
-    """What was asked for first, then the others; all judged by the same torques. A method that the settings have
-    already, asked for by its word, keeps its settings."""
+    """What was asked for first, then the others, by the same torques; a method that is asked for already stays so."""
     model, runs = found.problem.model, found.problem.runs
     methods = {config.method_name: IdentificationMethod(config.method_name, found.problem.formulation, found.estimator)}
     for name, asked, by_word in others:
@@ -476,9 +472,8 @@ def covariance_of(
     loads: Sequence[CompletedLoad] = (),
     gains: DriveGains | None = None,
 ) -> Uncertainty:
-    """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and
-    with what errors of the model add to them: friction that could be a simpler one (``FrictionChoice.doubts``), and
-    what the residuals show that it lacks."""
+    """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and of
+    friction that could be a simpler one (``FrictionChoice.doubts``), of the timing, and of what residuals show."""
     scales = None if gains is None or gains.shared is not None else gains.relative_covariance
 
     def judged(problem: Problem, estimate: Estimate) -> Estimate:
@@ -491,16 +486,15 @@ def covariance_of(
         if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
             return estimate
         if doubts:
-            base = problem.base
-            known = [base.standard[k] for k in base.independent]
+            known = [problem.base.standard[k] for k in problem.base.independent]
             changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
             estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
         if late is not None:
             estimate = estimate.with_error(late.change, *late.assumptions)
-        if lacking is None:
-            return estimate
-        estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
-        return replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
+        if lacking is not None:
+            estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
+            estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
+        return estimate
 
     return judged

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.dynamics import Dynamics, Pictures
-from exciter.dynamics.model import BaseReaction, DynamicModel
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.quality.smoothed_log import columns_at
 from exciter.experiment.recording.recording import WRENCH_UNITS

@@ -50,10 +50,12 @@ SEEDS_PER_LOOP = 100  # between the first logs of two loops
 def run(effort: Effort) -> Part:
     starts = effort.pick(1, 4)
     c1 = optimised(NormalizedCondition(), starts)
-    first = Loop(starts, first_seed=0)
+    first = ControlLoop(starts, first_seed=0)
     loops = {"data of c1": first.run(first.estimate(c1.delta))}
     for number, factor in enumerate(effort.pick(BELIEVED_PARAMETER_RATIOS[:1], BELIEVED_PARAMETER_RATIOS), start=1):
-        loops[f"{factor:g} times the truth"] = Loop(starts, first_seed=SEEDS_PER_LOOP * number).run(factor * chi())
+        loops[f"{factor:g} times the truth"] = ControlLoop(starts, first_seed=SEEDS_PER_LOOP * number).run(
+            factor * chi()
+        )
     return loop_part(loops, _designed(chi(), starts), starts)
 
 
@@ -121,7 +123,7 @@ def _designed(known: Array, starts: int) -> Design:
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class ControlLoop:
     """Rounds of design, virtual experiment of sixteen periods, and maximum likelihood; every log has its own seed, one
     more than the last."""
 

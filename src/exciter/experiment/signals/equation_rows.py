@@ -10,14 +10,14 @@ order 8 with 0.05 dB at 0.8 of the new half rate (40 Hz for 1 kHz and factor 10)
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import tee
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.contacts import taken_off, unknown_forces
+from exciter.dynamics.contacts import Stance, taken_off, unknown_forces
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
 from exciter.experiment.signals.contact_stretches import stretches
@@ -161,11 +161,17 @@ def model_rows(
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout, sigma = model.layout(chosen), np.broadcast_to(np.asarray(noise, dtype=float), (model.n,))
     given = [pieces] if isinstance(pieces, Processed) else pieces
-    constant = ((stance, part) for piece in given for stance, part in stretches(piece))
-    standing, parts = tee(constant)
-    touching = (stance for stance, part in standing if len(part))
-    for memory, piece in remembered_pieces(model, (part for _, part in parts)):
-        stance = next(touching)
+    standing = deque[Stance]()  # of parts that were begun, and not of the parts themselves: these take memory
+
+    def parts() -> Iterator[Processed]:
+        for piece in given:
+            for stance, part in stretches(piece):
+                if len(part):
+                    standing.append(stance)
+                    yield part
+
+    for memory, piece in remembered_pieces(model, parts()):
+        stance = standing.popleft()
         for part, sides in model.regressor_chunks(piece.motion, size, layout, room=1, before=memory):
             sides[:, :, -1] = piece.torque[part]
             speed = piece.motion.qd if piece.speed is None else piece.speed

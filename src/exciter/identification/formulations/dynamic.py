@@ -15,7 +15,8 @@ from typing import Annotated
 
 import numpy as np
 
-from exciter.dynamics.model import BaseReaction, DynamicModel, random_states
+from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.model import DynamicModel, random_states
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.model import BaseReaction, DynamicModel
+from exciter.dynamics.base_reaction import BaseReaction
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.plan import PlannedStage
