@@ -42,9 +42,14 @@ ASSEMBLY_DAMPING = 1e-9  # of the trace of J Jᵀ
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A tie by names. kind: connect, weld (two frames, 'base' for where the robot stands; or places (4, 4) in these) or
-    joint (the joint that follows and its leader: coefficients of the polynomial, lowest power first, of the leader's
-    distance from the second of the zeros; the first is added)."""
+    """What joins two bodies of a robot, by names, for ``Robot.close``.
+
+    kind: connect, weld (two frames, 'base' for where the robot stands; or places (4, 4) in these) or joint (the joint
+    that follows and its leader: coefficients of a polynomial, lowest power first, of the leader's distance from the
+    second of the zeros; the first of these is added).
+
+    >>> robot.close(ex.Loop("joint", ("joint_3", "joint_2"), coefficients=(0.1, 0.5, 0.2)))
+    <gautier-khalil: joint_1, joint_2>"""
 
     kind: str
     ends: tuple[str, str]
