@@ -29,7 +29,7 @@ from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
     from exciter.robot.coupling import Coupling, Mimic
-    from exciter.robot.loop_assembly import Loop
+    from exciter.robot.loop_assembly import KinematicLoop
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
@@ -415,7 +415,7 @@ class Robot:
         return with_mimics(self, mimics)
 
     def close(
-        self, *loops: Loop, actuated: Sequence[str] | None = None, posture: Mapping[str, float] | None = None
+        self, *loops: KinematicLoop, actuated: Sequence[str] | None = None, posture: Mapping[str, float] | None = None
     ) -> Robot:
         """With bodies joined to closed chains: its joints are the coordinates that the loops leave, those with drives
         first (``actuated``, any unless given). posture [rad, m]: near which the loops are closed, zero unless given."""
