@@ -24,6 +24,7 @@ from exciter.pipeline.identified import open as open
 from exciter.robot.robot import Robot as Robot
 from exciter.robot.motion import Motion as Motion
 from exciter.robot.coupling import Mimic as Mimic
+from exciter.robot.loop_assembly import KinematicLoop as KinematicLoop
 from exciter.experiment.recording.recording import Recording as Recording
 from exciter.dynamics.model import DynamicModel as DynamicModel
 from exciter.experiment.plan import Plan as Plan

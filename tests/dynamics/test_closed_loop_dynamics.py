@@ -13,7 +13,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel, random_states
 from exciter.parameters.terms import RotorInertia, Viscous
 from exciter.robot.coupling import LinearCoupling
-from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -25,7 +25,7 @@ ROD = 0.8  # m, of the palletiser, as long as its upper arm
 
 
 def crank_and_rocker(**options):
-    loop = [Loop("connect", ("coupler_end", "rocker_end"))]
+    loop = [KinematicLoop("connect", ("coupler_end", "rocker_end"))]
     return with_loops(four_bar(**options), loop, ["crank"], FOUR_BAR_POSTURE)
 
 
@@ -35,9 +35,9 @@ def palletiser():
 
 MADE = {
     "four bar": crank_and_rocker,
-    "weld": lambda: with_loops(spatial_loop(), [Loop("weld", ("left", "right"))]),
-    "connect": lambda: with_loops(spatial_loop(), [Loop("connect", ("left", "right"))]),
-    "world": lambda: with_loops(spatial_loop(), [Loop("weld", ("left", "world"))]),
+    "weld": lambda: with_loops(spatial_loop(), [KinematicLoop("weld", ("left", "right"))]),
+    "connect": lambda: with_loops(spatial_loop(), [KinematicLoop("connect", ("left", "right"))]),
+    "world": lambda: with_loops(spatial_loop(), [KinematicLoop("weld", ("left", "world"))]),
     "palletiser": palletiser,
     "MJCF": lambda: ex.load(ROBOTS / "four_bar.xml"),
 }

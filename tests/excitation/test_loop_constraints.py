@@ -20,7 +20,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.parameters.terms import RotorInertia, Viscous
 from exciter.robot import Motion, Robot
-from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.loop_bounds import UNPROVED
 from support.certificates import even_spans, fourier, inside
 from support.loops import FOUR_BAR_POSTURE, four_bar, spatial_loop
@@ -36,14 +36,17 @@ def limited(robot: Robot) -> Robot:
     return robot.with_limits(torque=40.0)
 
 
-BENT = Loop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2))
+BENT = KinematicLoop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2))
 MADE = {
     "four bar": lambda: with_loops(
-        four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
+        four_bar(), [KinematicLoop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
     ),
     "weld": lambda: with_loops(
         spatial_loop(),
-        [Loop("weld", ("left", "right")), Loop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2))],
+        [
+            KinematicLoop("weld", ("left", "right")),
+            KinematicLoop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2)),
+        ],
     ),
     "palletiser": lambda: ex.load(ROBOTS / "palletiser.urdf", ROBOTS / "palletiser.yaml"),
 }
@@ -118,7 +121,9 @@ def test_certificates_hold_break_or_stay_open_where_the_loop_ends():
     broken = certify(robot, rest_to_rest(0.2, -0.6), kept)  # the rocker goes below 2.2
     verdict = next(one for one in broken.limits if (one.what, one.where, one.upper) == ("position", "rocker", False))
     assert verdict.status == "broken"
-    rocking = with_loops(four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["rocker"], FOUR_BAR_POSTURE)
+    rocking = with_loops(
+        four_bar(), [KinematicLoop("connect", ("coupler_end", "rocker_end"))], ["rocker"], FOUR_BAR_POSTURE
+    )
     with pytest.raises(LoopError, match="cannot close at sample"):
         certify(rocking, rest_to_rest(1.5, 4.0), [TorqueLimits(DynamicModel(rocking.with_limits(torque=9.0)))])
     ended = certify(rocking, rest_to_rest(1.5, 4.0), [FollowerLimits(rocking)])

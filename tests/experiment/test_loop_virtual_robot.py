@@ -10,18 +10,18 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
-from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.motion import Motion
 from support.loops import FOUR_BAR_POSTURE, four_bar, spatial_loop
 from support.paths import ROBOTS
 
-BENT = Loop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, -0.1, 0.05))
+BENT = KinematicLoop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, -0.1, 0.05))
 MADE = {
     "four bar": lambda: with_loops(
-        four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
+        four_bar(), [KinematicLoop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
     ),
-    "weld": lambda: with_loops(spatial_loop(), [Loop("weld", ("left", "right")), BENT]),
-    "world": lambda: with_loops(spatial_loop(), [Loop("connect", ("left", "world"))]),
+    "weld": lambda: with_loops(spatial_loop(), [KinematicLoop("weld", ("left", "right")), BENT]),
+    "world": lambda: with_loops(spatial_loop(), [KinematicLoop("connect", ("left", "world"))]),
     "palletiser": lambda: ex.load(ROBOTS / "palletiser.urdf", ROBOTS / "palletiser.yaml"),
 }
 

@@ -16,7 +16,7 @@ from exciter.export.mjcf import mjcf_text
 from exciter.export.sdf import sdf_text
 from exciter.export.urdf import identified_urdf
 from exciter.robot import Robot
-from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.motion import Motion
 from support.loops import spatial_loop
 from support.paths import ROBOTS
@@ -27,7 +27,10 @@ def palletiser() -> Robot:
 
 
 def bent_weld() -> Robot:
-    loops = [Loop("weld", ("left", "right")), Loop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, 0, 0.1))]
+    loops = [
+        KinematicLoop("weld", ("left", "right")),
+        KinematicLoop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, 0, 0.1)),
+    ]
     return with_loops(spatial_loop(), loops, with_loops(spatial_loop(), loops).joint_names)
 
 

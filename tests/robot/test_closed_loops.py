@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from exciter.errors import LoopError, RobotError
-from exciter.robot.loop_assembly import Loop, closed_loops
+from exciter.robot.loop_assembly import KinematicLoop, closed_loops
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
@@ -22,12 +22,12 @@ from support.loops import (
 )
 
 TURN = axis_rotation(np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0), 0.7)
-BENT = Loop("joint", ("l0", "carrier"), (0.1, 0.5, 0.2, -0.1, 0.05))
+BENT = KinematicLoop("joint", ("l0", "carrier"), (0.1, 0.5, 0.2, -0.1, 0.05))
 
 
 def connected(robot=None):
     coupling, _ = closed_loops(
-        robot or four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
+        robot or four_bar(), [KinematicLoop("connect", ("coupler_end", "rocker_end"))], ["crank"], FOUR_BAR_POSTURE
     )
     return coupling
 
@@ -42,7 +42,7 @@ def parallelogram():
     )
     ends = frame("end_b", 1, (0, 0.2, 0)), frame("end_d", 3, (0, 0, 0))
     coupling, evidence = closed_loops(
-        Robot("parallelogram", bars, frames=ends), [Loop("weld", ("end_b", "end_d"))], ["a"]
+        Robot("parallelogram", bars, frames=ends), [KinematicLoop("weld", ("end_b", "end_d"))], ["a"]
     )
     return coupling, evidence
 
@@ -76,9 +76,9 @@ def test_parallelogram_has_a_constant_null_space():
 LOOPS = {
     "four bar": connected,
     "four bar in space": lambda: connected(four_bar(TURN)),
-    "weld": lambda: closed_loops(spatial_loop(), [Loop("weld", ("left", "right")), BENT])[0],
-    "connect": lambda: closed_loops(spatial_loop(), [Loop("connect", ("left", "right")), BENT])[0],
-    "world": lambda: closed_loops(spatial_loop(), [Loop("connect", ("left", "world"))])[0],
+    "weld": lambda: closed_loops(spatial_loop(), [KinematicLoop("weld", ("left", "right")), BENT])[0],
+    "connect": lambda: closed_loops(spatial_loop(), [KinematicLoop("connect", ("left", "right")), BENT])[0],
+    "world": lambda: closed_loops(spatial_loop(), [KinematicLoop("connect", ("left", "world"))])[0],
 }
 
 
@@ -132,9 +132,9 @@ def test_gradients_against_differences(name):
 
 
 def test_what_cannot_close_is_told_with_its_place():
-    rocking = closed_loops(four_bar(), [Loop("connect", ("coupler_end", "rocker_end"))], ["rocker"], FOUR_BAR_POSTURE)[
-        0
-    ]
+    rocking = closed_loops(
+        four_bar(), [KinematicLoop("connect", ("coupler_end", "rocker_end"))], ["rocker"], FOUR_BAR_POSTURE
+    )[0]
     u = np.linspace(1.5, 6.0, 50)[:, None]
     closed = rocking.closed(u)[1]
     assert closed[0]
@@ -149,7 +149,7 @@ def test_what_cannot_close_is_told_with_its_place():
 
 def test_a_coordinate_that_does_not_determine_the_others_is_singular():
     """Where crank and coupler are in line the rocker turns round: it says no longer how the crank goes on."""
-    loop = [Loop("connect", ("coupler_end", "rocker_end"))]
+    loop = [KinematicLoop("connect", ("coupler_end", "rocker_end"))]
     rocking = closed_loops(four_bar(), loop, ["rocker"], FOUR_BAR_POSTURE)[0]
     inside = np.arccos((GROUND**2 + ROCKER**2 - (CRANK + COUPLER) ** 2) / (2 * GROUND * ROCKER))
     for beyond, problem in ((0.0, "singular at rocker|cannot close at rocker"), (-1e-3, "cannot close at rocker")):
@@ -161,10 +161,10 @@ def test_a_coordinate_that_does_not_determine_the_others_is_singular():
 def test_loops_that_make_no_sense_are_refused():
     robot = four_bar()
     for loop, problem in (
-        (Loop("connect", ("coupler_end", "nowhere")), "unknown frame 'nowhere'"),
-        (Loop("connect", ("rocker", "rocker_end")), "on one body"),
-        (Loop("weld", ("coupler_end", "world")), "leave no freedom|cannot close"),
-        (Loop("joint", ("crank", "crank")), "follow itself"),
+        (KinematicLoop("connect", ("coupler_end", "nowhere")), "unknown frame 'nowhere'"),
+        (KinematicLoop("connect", ("rocker", "rocker_end")), "on one body"),
+        (KinematicLoop("weld", ("coupler_end", "world")), "leave no freedom|cannot close"),
+        (KinematicLoop("joint", ("crank", "crank")), "follow itself"),
     ):
         with pytest.raises(RobotError, match=problem):
             closed_loops(robot, [loop])
@@ -173,12 +173,12 @@ def test_loops_that_make_no_sense_are_refused():
         (joint("a", -1, (0, 0, 0)), joint("b", -1, (9, 0, 0))),
     )
     with pytest.raises(RobotError, match=r"cannot close in any posture tried: 7 m are missing"):
-        closed_loops(Robot("short", bars, frames=ends), [Loop("connect", ("x", "y"))])
+        closed_loops(Robot("short", bars, frames=ends), [KinematicLoop("connect", ("x", "y"))])
     for ground, problem in ((0.5, "singular where they are closed first"), (2.5, "close in one posture only")):
         bars = joint("a", -1, (0, 0, 0)), joint("b", 0, (1, 0, 0)), joint("c", -1, (ground, 0, 0))
         ends = frame("x", 1, (0.5, 0, 0)), frame("y", 2, (1.5 - ground, 0, 0))
         with pytest.raises(RobotError, match=problem):  # flat; and stretched
-            closed_loops(Robot("flat", bars, frames=ends), [Loop("connect", ("x", "y"))])
+            closed_loops(Robot("flat", bars, frames=ends), [KinematicLoop("connect", ("x", "y"))])
 
 
 def test_locking_a_coordinate_keeps_the_others_as_they_were():

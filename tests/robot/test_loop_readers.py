@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import exciter as ex
+from exciter import cli
 from exciter.errors import RobotError
 from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
+from exciter.settings import yaml_text
+from support.terminal import without_progress
 
 ROBOTS = Path(__file__).parents[1] / "robots"
 BODY = '<inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.02"/>'
@@ -112,3 +115,14 @@ def test_drives_beyond_the_freedom_are_told():
     passive = ex.load(ROBOTS / "palletiser.urdf", loops=[{"connect": ["rod_end", "tail"]}], actuated=["waist", "crank"])
     assert any("no drive moves" in note.text for note in passive.remarks)
     assert sum(not joint.actuated for joint in passive.joints) == 1
+
+
+@pytest.mark.parametrize("name", ["unknown frame", "too far", "no freedom"])
+def test_commands_end_with_one_line_and_code_2(name, tmp_path, capsys):
+    (tmp_path / "loops.yaml").write_text(yaml_text(BAD[name][0]))
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["base", str(ROBOTS / "palletiser.urdf"), "--config", str(tmp_path / "loops.yaml")])
+    told = without_progress(capsys.readouterr().err)
+    assert leaving.value.code == 2
+    assert told.startswith("exciter: ")
+    assert told.count("\n") == 1

@@ -12,7 +12,9 @@ from exciter.robot.robot import BASE, Frame, Robot
 from exciter.robot.ties import JointTie
 from exciter.settings import yaml_text
 
-LOOP_LINES = "loops of the robot beside this file, for the settings of a command:"
+LOOP_LINES = (
+    "what is joined in the robot of the URDF beside this file, which a URDF cannot say: settings to load it with"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class WrittenLoops:
             loops.append({tag: [*ends], **({"coefficients": [*coefficients]} if tag == "joint" else {})})
         driven = [body.name for body in self.robot.bodies if body.actuated]
         posture = dict(zip(self.robot.tree_names, self.posture, strict=True))
-        return f"# {LOOP_LINES} THIS_FILE\n{yaml_text({'loops': loops, 'actuated': driven, 'posture': posture})}"
+        return f"# {LOOP_LINES}\n{yaml_text({'loops': loops, 'actuated': driven, 'posture': posture})}"
 
 
 def _named(robot: Robot, end: Frame, otherwise: str) -> str:

@@ -63,7 +63,7 @@ class CoupledLoops(Coupled):
     inverse: Array
 
 
-_KNOWN: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
+_KEPT_TREES: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ class ClosedLoops:
 
     def motion(self, motion: Motion) -> CoupledLoops:
         """Kept as long as a motion of moderate length lives: criteria, constraints and gradients ask for the same."""
-        known = _KNOWN.setdefault(motion, {}) if len(motion) <= MOST_KEPT_SAMPLES else {}
+        known = _KEPT_TREES.setdefault(motion, {}) if len(motion) <= MOST_KEPT_SAMPLES else {}
         if self not in known:
             known[self] = self._moved(motion)
         return known[self]

@@ -27,7 +27,7 @@ from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
 from exciter.robot.lock import locked_positions
-from exciter.robot.loop_assembly import Loop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -97,7 +97,7 @@ class PlainDescription:
     still: Mapping[str, float] = field(default_factory=dict)
     floating: tuple[str, ...] = ()
     grounded: tuple[str, ...] = ()
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[KinematicLoop, ...] = ()
     posture: Mapping[str, float] = field(default_factory=dict)
     actuated: tuple[str, ...] | None = None
     notes: tuple[Note, ...] = ()
@@ -146,7 +146,8 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
     if loops := (*plain.loops, *(one.loop for one in options.loops)):
         robot = robot.lock(plain.still) if plain.still else robot
         followed = tuple(
-            Loop("joint", (one.follower, one.leader), coefficients=(one.offset, one.multiplier)) for one in plain.mimics
+            KinematicLoop("joint", (one.follower, one.leader), coefficients=(one.offset, one.multiplier))
+            for one in plain.mimics
         )
         posture = {**plain.posture, **options.posture}
         robot = with_loops(robot, (*loops, *followed), options.actuated or plain.actuated, posture)

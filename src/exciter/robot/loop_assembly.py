@@ -41,10 +41,15 @@ ASSEMBLY_DAMPING = 1e-9  # of the trace of J Jᵀ
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
-    """A tie by names. kind: connect, weld (two frames, 'base' for where the robot stands; or places (4, 4) in these) or
-    joint (the joint that follows and its leader: coefficients of the polynomial, lowest power first, of the leader's
-    distance from the second of the zeros; the first is added)."""
+class KinematicLoop:
+    """What joins two bodies of a robot, by names, for ``Robot.close``.
+
+    kind: connect, weld (two frames, 'base' for where the robot stands; or places (4, 4) in these) or joint (the joint
+    that follows and its leader: coefficients of a polynomial, lowest power first, of the leader's distance from the
+    second of the zeros; the first of these is added).
+
+    >>> robot.close(ex.KinematicLoop("joint", ("joint_3", "joint_2"), coefficients=(0.1, 0.5, 0.2)))
+    <gautier-khalil: joint_1, joint_2>"""
 
     kind: str
     ends: tuple[str, str]
@@ -87,10 +92,10 @@ class LoopSettings(Settings):
             raise RobotError(f"a loop joins two things, in one way; give {wanted}")
 
     @property
-    def loop(self) -> Loop:
+    def loop(self) -> KinematicLoop:
         kind = next(kind for kind in LOOP_KINDS if getattr(self, kind))
         first, second = getattr(self, kind)
-        return Loop(kind, (first, second), coefficients=self.coefficients)
+        return KinematicLoop(kind, (first, second), coefficients=self.coefficients)
 
 
 def _placed(frame: Frame, place: Array) -> Frame:
@@ -108,7 +113,7 @@ def _frame(robot: Robot, name: str) -> Frame:
 
 def with_loops(
     robot: Robot,
-    loops: Sequence[Loop | Tie],
+    loops: Sequence[KinematicLoop | Tie],
     actuated: Sequence[str] | None = None,
     posture: Mapping[str, float] | None = None,
 ) -> Robot:
@@ -146,14 +151,14 @@ def with_loops(
 
 def closed_loops(
     robot: Robot,
-    loops: Sequence[Loop | Tie],
+    loops: Sequence[KinematicLoop | Tie],
     actuated: Sequence[str] | None = None,
     posture: Mapping[str, float] | None = None,
 ) -> tuple[ClosedLoops, str]:
     """The coupling of ``with_loops``, and what it rests on, in words."""
     for name in (*(actuated or ()), *(posture or {})):
         robot.index(name)
-    ties = _with_length(Ties(robot.joints, tuple(x.tie(robot) if isinstance(x, Loop) else x for x in loops)))
+    ties = _with_length(Ties(robot.joints, tuple(x.tie(robot) if isinstance(x, KinematicLoop) else x for x in loops)))
     start = np.array([min(max(0.0, j.limits.lower), j.limits.upper) for j in robot.joints])
     for name, value in (posture or {}).items():
         start[robot.index(name)] = value

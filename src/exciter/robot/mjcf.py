@@ -34,7 +34,7 @@ from exciter.robot.coupling import Mimic
 from exciter.robot.description import JointFacts, Link, PlainDescription, refuse_duplicates, refuse_giants
 from exciter.robot.geometry import Role, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.loop_assembly import Loop
+from exciter.robot.loop_assembly import KinematicLoop
 from exciter.robot.mjcf_loops import loops_of
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS, COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
@@ -297,7 +297,7 @@ def _unmeasured(found: _Gathered) -> dict[str, str]:
     return {link: ", ".join(dict.fromkeys(words)) for link, words in kinds.items()}
 
 
-def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[str, float], tuple[Loop, ...]]:
+def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[str, float], tuple[KinematicLoop, ...]]:
     """Joints that follow another, q₁ − ref₁ = c₀ + c₁ (q₂ − ref₂), those that are held where they are, and loops:
     bodies that are joined, and joints that follow on a curve."""
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
@@ -309,7 +309,9 @@ def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[s
             raise RobotError(f"an equality of {source} ties joint '{unknown[0]}', which is not there")
         if one.name2 and any(bends):
             zeros = found.reference(one.name1), found.reference(one.name2)
-            loops.append(Loop("joint", (one.name1, one.name2), coefficients=(first, ratio, *bends), zeros=zeros))
+            loops.append(
+                KinematicLoop("joint", (one.name1, one.name2), coefficients=(first, ratio, *bends), zeros=zeros)
+            )
             continue
         start = first + found.reference(one.name1)
         if one.name2 and ratio != 0.0:

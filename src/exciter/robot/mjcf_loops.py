@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from exciter.errors import RobotError
-from exciter.robot.loop_assembly import Loop
+from exciter.robot.loop_assembly import KinematicLoop
 from exciter.robot.mjcf_model import CompiledMjcf, matrix, word_of
 from exciter.robot.spatial import homogeneous
 from exciter.typing import Array
@@ -22,9 +22,9 @@ LOOP_EQUALITIES = (EQUALITIES.mjEQ_CONNECT, EQUALITIES.mjEQ_WELD)
 WORLD_NAME = "world"
 
 
-def loops_of(file: CompiledMjcf, source: str) -> tuple[Loop, ...]:
+def loops_of(file: CompiledMjcf, source: str) -> tuple[KinematicLoop, ...]:
     """Of the active ones; what joins tendons or flexible bodies is refused."""
-    found, drawn = list[Loop](), _Drawn(file)
+    found, drawn = list[KinematicLoop](), _Drawn(file)
     for one in (one for one in file.spec.equalities if one.active and one.type != EQUALITIES.mjEQ_JOINT):
         if one.type not in LOOP_EQUALITIES:
             problem = f"{source} ties '{one.name1 or '?'}' by the equality <{word_of(one.type)}>"
@@ -61,14 +61,14 @@ class _Drawn:
         return str(self.model.body(body).name) or WORLD_NAME
 
 
-def _loop(one: Any, drawn: _Drawn, source: str) -> Loop:
+def _loop(one: Any, drawn: _Drawn, source: str) -> KinematicLoop:
     kind = word_of(one.type)
     if one.objtype == mujoco.mjtObj.mjOBJ_SITE:
         (a, at_a), (b, at_b) = (drawn.site(name, source) for name in (one.name1, one.name2))
     else:
         a, b = (drawn.body(name, source) for name in (one.name1, one.name2))
         at_a, at_b = _ends(one, kind, np.asarray(np.linalg.solve(drawn.places[a], drawn.places[b]), dtype=float))
-    return Loop(kind, (drawn.name(a), drawn.name(b)), places=(at_a, at_b))
+    return KinematicLoop(kind, (drawn.name(a), drawn.name(b)), places=(at_a, at_b))
 
 
 def _ends(one: Any, kind: str, between: Array) -> tuple[Array, Array]:

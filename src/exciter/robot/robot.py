@@ -29,6 +29,7 @@ from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
     from exciter.robot.coupling import Coupling, Mimic
+    from exciter.robot.loop_assembly import KinematicLoop
     from exciter.robot.mdh import MDHTable
 
 JointKind = Literal["revolute", "continuous", "prismatic"]
@@ -437,6 +438,15 @@ class Robot:
         from exciter.robot.coupling import with_mimics
 
         return with_mimics(self, mimics)
+
+    def close(
+        self, *loops: KinematicLoop, actuated: Sequence[str] | None = None, posture: Mapping[str, float] | None = None
+    ) -> Robot:
+        """With bodies joined to closed chains: its joints are the coordinates that the loops leave, those with drives
+        first (``actuated``, any unless given). posture [rad, m]: near which the loops are closed, zero unless given."""
+        from exciter.robot.loop_assembly import with_loops
+
+        return with_loops(self, loops, actuated, posture)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be

@@ -25,7 +25,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray
 
 CLOSED_ROW, OPEN_ROW = 1.0, -1.0  # of a loop that closes, and of one that does not
-KINDS = ("position", "velocity", "acceleration")  # by order of the derivative
+FOLLOWER_LIMIT_KINDS = ("position", "velocity", "acceleration")  # by order of the derivative
 
 
 class FollowerLimit(NamedTuple):
@@ -82,7 +82,7 @@ class FollowerLimits:
         for body, order, limit, scale, upper in self.limits:
             joint = self.robot.bodies[body]
             unit = ("m" if joint.is_prismatic else "rad") + ("", "/s", "/s²")[order]
-            names.append(RowName(KINDS[order], joint.name, unit, limit, scale, upper))
+            names.append(RowName(FOLLOWER_LIMIT_KINDS[order], joint.name, unit, limit, scale, upper))
         return tuple(names)
 
     @property

@@ -15,7 +15,7 @@ from exciter.robot.ties import JointTie
 from exciter.typing import Array, Index
 
 LONGEST_STEP = 0.05  # [rad, m] of the coordinates from the state before, beyond which the loops are closed anew
-NEWTON_STEPS = 20
+MOST_CLOSURE_STEPS = 20
 SETTLED_STEP = 1e-12  # [rad, m]
 
 
@@ -43,7 +43,7 @@ class SteppedLoops:
         if np.abs(step).max() <= LONGEST_STEP:
             q = self.q + self.null @ step
             q[self.coupling.coordinates] = u
-            for _ in range(NEWTON_STEPS):
+            for _ in range(MOST_CLOSURE_STEPS):
                 change = -self.inverse @ self._error(q)
                 q[follow] += change
                 if np.abs(change).max(initial=0.0) <= SETTLED_STEP:
