@@ -112,7 +112,9 @@ def sticks(robot: Robot, drawn: set[int]) -> list[dict[str, Any]]:
     joints whose bodies have a shape."""
     ends = [(joint.parent, child, [0.0, 0.0, 0.0]) for child, joint in enumerate(robot.bodies)]
     ends += [(frame.joint, frame.joint, frame.translation.tolist()) for frame in robot.frames if frame.joint != BASE]
-    return [{"from": start, "to": end, "offset": offset} for start, end, offset in ends if start not in drawn]
+    nothing = {k for k, joint in enumerate(robot.bodies) if joint.is_massless}  # of a free base: no rod leads to it
+    kept = (one for one in ends if one[0] not in drawn and nothing.isdisjoint(one[:2]))
+    return [{"from": start, "to": end, "offset": offset} for start, end, offset in kept]
 
 
 # -- the path from three sides, up is against gravity ------------------------------------------------------------------

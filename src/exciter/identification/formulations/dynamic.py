@@ -19,6 +19,7 @@ from exciter.dynamics.base_reaction import BaseReaction
 from exciter.dynamics.model import DynamicModel, random_states
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.recording.recording import WRENCH_COLUMNS, WRENCH_UNITS
+from exciter.experiment.signals.contact_stretches import stretches
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows
 from exciter.experiment.signals.low_pass_filter import SecondOrder
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
@@ -106,6 +107,7 @@ def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: In
     names = tuple(model.standard[k] for k in columns)
     p = len(names)
     for memory, piece in remembered_pieces(model, pieces):
+        refuse_unknown_forces(piece, FilteredDynamic.word)
         friction = losses(model, piece.motion, memory)
         for part in blocks(len(piece)):
             b1, b2 = model.momentum_rows(piece.motion[part])
@@ -125,6 +127,12 @@ def _lagrange_rows(model: DynamicModel, pieces: Iterable[Processed], columns: In
                 torque_bandwidth=piece.torque_bandwidth,
                 present=piece.present,
             )
+
+
+def refuse_unknown_forces(piece: Processed, word: str) -> None:
+    """Of contacts, where a formulation cannot take them off."""
+    if any(stance for stance, _ in stretches(piece)):
+        raise RecordingError(f"forces of contacts were not measured, and {word} cannot take them off; use dynamic")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel, random_motion, random_states
 from exciter.experiment.signals.equation_rows import Rows, model_rows
 from exciter.experiment.signals.processed_motion import Processed
-from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.formulations.dynamic import InverseDynamic, refuse_unknown_forces
 from exciter.identification.formulations.formulation import instants_first
 from exciter.parameters.base import BaseParameters, RankDecision, numeric_base
 from exciter.parameters.base_symbolic import prismatic_links
@@ -86,7 +86,12 @@ class GainFree(InverseDynamic):
         p = len(model.standard)
         joint, column = np.divmod(np.asarray(columns, dtype=np.int64), p)
         wanted = np.unique(column)
-        rows = model_rows(model, pieces, wanted, dead_zone=self.zone(model))
+
+        def known(piece: Processed) -> Processed:
+            refuse_unknown_forces(piece, self.word)
+            return piece
+
+        rows = model_rows(model, map(known, pieces), wanted, dead_zone=self.zone(model))
         rows = rows if self.parallel_filter is None else self.parallel_filter.stream(rows)
         names = tuple(f"{model.standard[k]}/G{j + 1}" for j, k in zip(joint, column, strict=True))
         places = np.searchsorted(wanted, column)
