@@ -28,7 +28,7 @@ def robot():
 @pytest.fixture(scope="module")
 def plan(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("static")
-    designed = ex.design_experiment(robot, "static", starts=1, time_limit=20.0)
+    designed = ex.design_experiment(robot, "static", starts=1)
     designed.save(folder)
     return ex.Plan.read(folder)
 
