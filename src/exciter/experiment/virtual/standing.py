@@ -26,7 +26,7 @@ from exciter.settings import Number, Settings
 from exciter.typing import Array
 
 CLOSED_M = 1e-12  #: [m] by which feet may miss their places
-MOST_NEWTON_STEPS = 50
+MOST_POSTURE_STEPS = 50
 LARGEST_NEWTON_STEP_RAD = 0.5
 FALLEN_FRACTION = 0.5  #: of the height asked for: less, and the robot fell
 
@@ -78,7 +78,7 @@ def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLi
         raise MotionError(f"{len(moved)} joints cannot hold {len(held)} points in one way; give legs of three joints")
     q = np.tile(start, (len(base), 1))
     q[:, free] = base.q
-    for _ in range(MOST_NEWTON_STEPS):
+    for _ in range(MOST_POSTURE_STEPS):
         places = [dynamics.placement(contact.frame, q)[1] for contact in held]
         error = np.hstack([target - place for target, place in zip(targets, places, strict=True)])
         if np.abs(error).max() < CLOSED_M:
