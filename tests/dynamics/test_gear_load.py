@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
-from exciter.dynamics.dynamics import Dynamics
-from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.torque_limits_and_bounds import torque_range
-from exciter.identification.closed_loop.closed_loop import CLOSED_LOOP_KERNELS, joint_forces
+from exciter.identification.closed_loop.closed_loop import forward_kernel
 from exciter.parameters import terms as t
 from exciter.parameters.identifiability import identifiability
 from exciter.parameters.terms import joint_terms
@@ -221,11 +219,8 @@ def test_the_closed_loop_is_simulated_with_ripple_beside_a_spring() -> None:
     rng = np.random.default_rng(4)
     q, qd, torque = rng.uniform(-1.5, 1.5, (3, ROBOT.n))
     chi = np.r_[model.nominal[: 10 * ROBOT.n], rng.standard_normal(len(model.standard) - 10 * ROBOT.n)]
-    dynamics: Dynamics = model.dynamics
-    chain, found = dynamics.chain, np.empty(ROBOT.n)
-    arm = (chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity)
-    state = (*arm, dynamics.chain_inertias(chi[: 10 * ROBOT.n]), joint_forces(model, chi))
-    assert kernels("forward", CLOSED_LOOP_KERNELS).look(state, q, qd, torque, 1e-3, found)
+    found, (kernel, arm) = np.empty(ROBOT.n), forward_kernel(model, chi)
+    assert kernel.look(arm, q, qd, torque, 1e-3, found)
     np.testing.assert_allclose(model.torque(Motion.at(q[None], qd[None], found[None]), chi)[0], torque, atol=1e-9)
 
 
