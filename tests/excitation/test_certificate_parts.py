@@ -249,7 +249,8 @@ class HalfSmooth:
 def test_an_entry_that_bends_sharply_somewhere_enters_with_its_range_everywhere() -> None:
     """The others keep to their chords: 3 ± h²/8 · 2."""
     plain = DynamicModel(arm(*np.zeros((2, 10))))
-    model = SimpleNamespace(dynamics=plain.dynamics, n=2, term_columns=((HalfSmooth(), slice(20, 22)),))
+    own = {"dynamics": plain.dynamics, "robot": plain.robot, "n": 2, "inertial_size": 20}
+    model = SimpleNamespace(**own, term_columns=((HalfSmooth(), slice(20, 22)),))
     spans = even_spans(Curve((PolynomialPiece([0.0, 1.0], [[[0.0, 1.0]], [[0.0, 1.0]]]),)), 2)
     low, high = torque_range(model, np.append(np.zeros(20), [1.0, 1.0]), spans)
     slack = 0.5**2 / 8 * 2.0
