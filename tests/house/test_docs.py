@@ -42,7 +42,7 @@ from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.robot.load import options_from
 from exciter.settings import keys_of
-from support.paths import ROOT
+from support.paths import ROBOTS, ROOT
 from support.scripts import script
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,9 @@ def test_readme_example_gives_what_its_comments_say(capsys):
 
 
 def test_robot_documents(tmp_path):
-    options, table = blocks("docs/robots.md", "yaml")
+    loops, options, table = blocks("docs/robots.md", "yaml")
+    closed = load(ROBOTS / "palletiser.urdf", options_from(yaml.safe_load(loops)))
+    assert closed.joint_names == ("waist", "crank", "shoulder")
     given = options_from(yaml.safe_load(options))
     assert (given.limits["acceleration"], set(given.lock)) == (5.0, {"finger_1", "finger_2"})
     path = tmp_path / "arm.yaml"

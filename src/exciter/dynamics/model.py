@@ -39,6 +39,7 @@ PARALLEL_AXES_ANGLE_RAD = 0.02
 MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
+GROUPING_ROUNDING = 1e-11  # of the largest coefficient: what is below is none
 COUPLED_BASE_SAMPLES = 100  # random states whose projected rows decide a rank; beside twice what a joint's share asks
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
@@ -423,14 +424,14 @@ def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
     r, layout = np.zeros((0, len(columns))), model.layout(columns)
     for _, rows in model.regressor_chunks(motion, 2 * COUPLED_BASE_SAMPLES, layout):
         r = np.asarray(np.linalg.qr(np.vstack([r, rows.reshape(-1, len(columns))]), mode="r"))
-    names = tuple(model.standard[k] for k in columns)
-    found = numeric_base(r, names, prismatic=prismatic_links(model.robot))
+    found = numeric_base(r, [model.standard[k] for k in columns], prismatic=prismatic_links(model.robot))
     whole = np.zeros((len(columns), p))
     whole[: len(tree), :size], whole[len(tree) :, size:] = tree.grouping, np.eye(p - size)
+    grouping = found.grouping @ whole
     return BaseParameters(
         standard=model.standard,
         independent=columns[found.independent],
-        grouping=found.grouping @ whole,
+        grouping=np.where(np.abs(grouping) < GROUPING_ROUNDING * np.abs(grouping).max(), 0.0, grouping),
         decision=found.decision,
         method=f"tree in closed form, its coupling numeric, {model.n * len(motion)} rows",
     )
