@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import exciter as ex
-from exciter.dynamics.contacts import Contact, contact_bias, contact_jacobian, standing_states, taken_off
+from exciter.dynamics.contacts import GroundContact, contact_bias, contact_jacobian, standing_states, taken_off
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import RobotError
 from exciter.robot import Robot, load
@@ -23,7 +23,7 @@ def quadruped() -> Robot:
 @pytest.mark.parametrize("radius", [0.0, 0.02])
 def test_standing_states_do_not_slip(quadruped: Robot, radius: float) -> None:
     """J q̇ = 0, and stays so: J q̇ a moment later, of the motion that goes on with q̈."""
-    dynamics, stance = Dynamics(quadruped), tuple(Contact(foot, "point", radius) for foot in FEET[:3])
+    dynamics, stance = Dynamics(quadruped), tuple(GroundContact(foot, "point", radius) for foot in FEET[:3])
     states = standing_states(dynamics, stance, 10)
     jacobian = contact_jacobian(dynamics, stance, states.q)
     np.testing.assert_allclose(np.einsum("Nmj,Nj->Nm", jacobian, states.qd), 0.0, atol=1e-9)
@@ -37,7 +37,7 @@ def test_standing_states_do_not_slip(quadruped: Robot, radius: float) -> None:
 
 def test_taken_off_forces_leave_what_a_null_space_leaves(quadruped: Robot) -> None:
     """ΠᵀS⁻²Π = N (Nᵀ S² N)⁻¹ Nᵀ for any null space N of J, and the shares add up to its size."""
-    dynamics, stance = Dynamics(quadruped), tuple(Contact(foot) for foot in FEET)
+    dynamics, stance = Dynamics(quadruped), tuple(GroundContact(foot) for foot in FEET)
     q, noise = standing_states(dynamics, stance, 5).q, np.random.default_rng(5).uniform(0.1, 2.0, 18)
     forces = contact_jacobian(dynamics, stance, q).swapaxes(1, 2)
     left, shares = taken_off(np.tile(np.eye(18), (5, 1, 1)), forces, noise)
@@ -51,7 +51,7 @@ def test_taken_off_forces_leave_what_a_null_space_leaves(quadruped: Robot) -> No
 
 def test_what_standing_hides_is_one_mass_at_every_pointed_foot(quadruped: Robot) -> None:
     whole = ex.DynamicModel(quadruped, (ex.Viscous(),))
-    stance = tuple(Contact(foot) for foot in FEET)
+    stance = tuple(GroundContact(foot) for foot in FEET)
     standing = ex.DynamicModel(quadruped, (ex.Viscous(),), stances=(stance,))
     assert len(whole.base) - len(standing.base) == 4
     lifted = ex.DynamicModel(quadruped, (ex.Viscous(),), stances=(stance, stance[1:]))
@@ -71,4 +71,4 @@ def test_what_standing_hides_is_one_mass_at_every_pointed_foot(quadruped: Robot)
 
 def test_contacts_at_no_frame_are_refused(quadruped: Robot) -> None:
     with pytest.raises(RobotError, match=r"a contact is at no frame: .*'LF_fot'.*LF_foot"):
-        _ = ex.DynamicModel(quadruped, stances=((Contact("LF_fot"),),)).base
+        _ = ex.DynamicModel(quadruped, stances=((GroundContact("LF_fot"),),)).base

@@ -46,7 +46,7 @@ STATES_PER_JOINT = 20  #: random states of a stance, by which base parameters ar
 
 
 @dataclass(frozen=True)
-class Contact:
+class GroundContact:
     """A frame that touches the ground, in a point or flat. radius [m]: of a round foot about the frame's origin, which
     touches that far below it (against gravity: up is −gravity)."""
 
@@ -60,7 +60,7 @@ class Contact:
         return 6 if self.kind == "flat" else 3
 
 
-Stance = tuple[Contact, ...]  #: all that touches at one time
+Stance = tuple[GroundContact, ...]  #: all that touches at one time
 
 
 def checked_stance(robot: Robot, stance: Stance) -> Stance:
@@ -85,7 +85,7 @@ def contact_jacobian(dynamics: Dynamics, stance: Stance, q: Array) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _below(robot: Robot, contact: Contact) -> Array:
+def _below(robot: Robot, contact: GroundContact) -> Array:
     """(3,) [m] from the centre of a round foot to where it touches, in axes of the world."""
     size = float(np.linalg.norm(robot.gravity))
     return contact.radius * (robot.gravity / size if size else np.array([0.0, 0.0, -1.0]))

@@ -47,9 +47,8 @@ TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts with
-    the ground, of unknown forces, in which the robot is looked at: base parameters are what shows then; none: whatever
-    is measured (``contacts.py``).
+    """Robot and joint terms. ``standard`` names χ; columns of every matrix follow that order. stances: contacts
+    of unknown forces in which the robot is looked at, and base parameters are what shows then (``contacts.py``).
 
     >>> model = ex.DynamicModel(robot, (ex.Viscous(), ex.Coulomb()))
     >>> pose = ex.Motion.at([0.1, 0.2, 0.3])
@@ -254,9 +253,8 @@ class DynamicModel:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The base parameters of this model: in closed form, or from random samples where a term has no rule, or where
-        forces of the ground are not known; where bodies follow joints, the closed form of the tree, and of that what
-        random samples show of the joints' rows."""
+        """In closed form, or from random samples where a term has no rule or forces of the ground are not known; where
+        bodies follow joints, the closed form of the tree, and of that what random samples show of the joints' rows."""
         if self.stances and all(self.stances):
             return standing_base(self, self.stances)
         if self.robot.coupling is not None:
@@ -368,8 +366,7 @@ def usual_range(robot: Robot) -> tuple[Array, Array]:
 
 def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = False) -> Motion:
     """Independent random states: anywhere in the joint range, speeds and accelerations of order one."""
-    rng = np.random.default_rng(seed)
-    lower, upper = usual_range(robot)
+    rng, (lower, upper) = np.random.default_rng(seed), usual_range(robot)
     q = within_reach(robot, rng.uniform(lower, upper, (samples, robot.n)))
     if static:
         return Motion.at(q)
@@ -379,12 +376,10 @@ def random_states(robot: Robot, samples: int, seed: int = 0, *, static: bool = F
 
 def random_motion(robot: Robot, samples: int, seed: int = 0) -> Motion:
     """One smooth random motion in time order: three sines per joint with incommensurate frequencies of order one."""
-    rng = np.random.default_rng(seed)
-    lower, upper = usual_range(robot)
+    rng, (lower, upper) = np.random.default_rng(seed), usual_range(robot)
     time = np.linspace(0.0, 0.1 * samples, samples)
     frequency, phase = rng.uniform(0.3, 3.0, (3, 1, robot.n)), rng.uniform(0.0, 2.0 * np.pi, (3, 1, robot.n))
-    size = (upper - lower) / 6.0
-    angle = frequency * time[:, None] + phase
+    size, angle = (upper - lower) / 6.0, frequency * time[:, None] + phase
     q, qd, qdd = (size * x.sum(0) for x in (np.sin(angle), frequency * np.cos(angle), -(frequency**2) * np.sin(angle)))
     middle, share = swing_room(robot, 0.5 * (lower + upper), q)
     return Motion(time, middle + share * q, share * qd, share * qdd)
@@ -448,8 +443,7 @@ def static_base(model: DynamicModel) -> BaseParameters:
     """Gravity, offsets and springs: what poses at rest can tell (friction and rotor inertias do not act there)."""
     if model.robot.coupling is not None or not all(isinstance(term, TERMS_WITH_RULE) for term in model.terms):
         return numeric_model_base(model, static=True)
-    offsets = [name for name in model.standard[model.inertial_size :] if name.startswith("off")]
-    return symbolic_static_base(model.dynamics.robot, offsets)
+    return symbolic_static_base(model.dynamics.robot, [name for name in model.standard if name.startswith("off")])
 
 
 def static_columns(model: DynamicModel) -> Index:

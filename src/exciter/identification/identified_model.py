@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from exciter.archive import opened
-from exciter.dynamics.contacts import Contact
+from exciter.dynamics.contacts import GroundContact
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, RobotError, shown
 from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
@@ -79,7 +79,7 @@ class IdentifiedModel:
             config = IdentifyConfig.of(data["settings"], where)
             robot, file = _robot(folder, config, data["robot"]), data["robot"]["file"]
             terms = terms_of(data["terms"] or "none", f"{where}: terms") or ()
-            stances = tuple(tuple(Contact(*one) for one in stance) for stance in data.get("stances", ()))
+            stances = tuple(tuple(GroundContact(*one) for one in stance) for stance in data.get("stances", ()))
             model = DynamicModel(robot, terms, stances=stances)
             found = cls.of(data, model, config, where)
             _ = found.gains, found.map

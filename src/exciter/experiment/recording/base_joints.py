@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.contacts import Contact, checked_stance
+from exciter.dynamics.contacts import GroundContact, checked_stance
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import MotionError, RecordingError, RobotError
 from exciter.experiment.recording.base_sensing import LOCAL, ImuMounting, TwistAxes
@@ -204,7 +204,7 @@ def _on_the_ground(found: Recording, given: Recording, robot: Robot) -> Recordin
     return replace(found, torque=torque, current=None, contact=None, contact_force=None, about=about)
 
 
-def contact_torque(robot: Robot, contacts: Sequence[Contact], q: Array, forces: Array, axes: str) -> Array:
+def contact_torque(robot: Robot, contacts: Sequence[GroundContact], q: Array, forces: Array, axes: str) -> Array:
     """Σ Jᵀf (N, n) of forces, and moments about the frames' origins, in axes of the world or of the frames (local)."""
     dynamics, whole = Dynamics(robot), np.where(np.isfinite(q), q, 0.0)
     parts, total = np.split(forces, len(contacts), axis=1), np.zeros_like(q)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from exciter.dynamics.contacts import CONTACT_KINDS, Contact, ContactKind, Stance
+from exciter.dynamics.contacts import CONTACT_KINDS, ContactKind, GroundContact, Stance
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.settings import Number, OneWord, Settings, Text, Vector
 from exciter.settings.field_markers import ListOfTexts, wrong
@@ -93,7 +93,7 @@ class Contacts(Settings):
 
     @property
     def all(self) -> Stance:
-        return tuple(Contact(frame, self.kind, self.radius) for frame in self.frames)
+        return tuple(GroundContact(frame, self.kind, self.radius) for frame in self.frames)
 
     @property
     def force_columns(self) -> tuple[str, ...]:

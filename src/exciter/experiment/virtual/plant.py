@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from exciter.dynamics.contacts import Contact
+from exciter.dynamics.contacts import GroundContact
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.virtual.reduced_plant import ReducedState, ReducedTree
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
@@ -111,7 +111,9 @@ class Plant:
             engine().mj_RungeKutta(self.model, data, 4)
 
 
-def build(truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[Contact, Frame]] = ()) -> Plant:
+def build(
+    truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[GroundContact, Frame]] = ()
+) -> Plant:
     """The robot of a truth; payloads are already part of it. ground: feet, and the frames they are at."""
     mujoco = engine()
     robot, spec = truth.robot, mujoco.MjSpec()
@@ -208,7 +210,7 @@ def _following(truth: Truth, model: Any, data: Any, place: Index) -> Plant:
     return plant
 
 
-def _put_on_ground(spec: Any, bodies: Sequence[Any], feet: Sequence[tuple[Contact, Frame]]) -> None:
+def _put_on_ground(spec: Any, bodies: Sequence[Any], feet: Sequence[tuple[GroundContact, Frame]]) -> None:
     """A plane at height zero, and a ball at every foot, which touch each other only; as hard as the step allows."""
     mujoco = engine()
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST

@@ -26,8 +26,8 @@ from exciter.settings import Number, Settings
 from exciter.typing import Array
 
 CLOSED_M = 1e-12  #: [m] by which feet may miss their places
-MOST_POSTURE_STEPS = 50
-LARGEST_NEWTON_STEP_RAD = 0.5
+MOST_CLOSING_STEPS = 50
+LARGEST_CLOSING_STEP_RAD = 0.5
 FALLEN_FRACTION = 0.5  #: of the height asked for: less, and the robot fell
 
 
@@ -78,14 +78,14 @@ def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLi
         raise MotionError(f"{len(moved)} joints cannot hold {len(held)} points in one way; give legs of three joints")
     q = np.tile(start, (len(base), 1))
     q[:, free] = base.q
-    for _ in range(MOST_POSTURE_STEPS):
+    for _ in range(MOST_CLOSING_STEPS):
         places = [dynamics.placement(contact.frame, q)[1] for contact in held]
         error = np.hstack([target - place for target, place in zip(targets, places, strict=True)])
         if np.abs(error).max() < CLOSED_M:
             break
         jacobian = contact_jacobian(dynamics, held, q)[:, :, moved]
         step = np.linalg.solve(jacobian, error[:, :, None])[:, :, 0]
-        q[:, moved] += np.clip(step, -LARGEST_NEWTON_STEP_RAD, LARGEST_NEWTON_STEP_RAD)
+        q[:, moved] += np.clip(step, -LARGEST_CLOSING_STEP_RAD, LARGEST_CLOSING_STEP_RAD)
     else:
         raise MotionError("the legs do not reach: the base moves farther than the feet allow; ask for less")
     jacobian = contact_jacobian(dynamics, held, q)
