@@ -14,6 +14,7 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import GIVEN, WHITE, Estimate, assumed, linear_estimate
+from exciter.identification.information.independent_blocks import independent_blocks
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator
@@ -148,8 +149,15 @@ class NonNegative(Estimator):
 
 def bounded(information: Information, bound: BoolArray) -> Array:
     """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson); R need not be square."""
+    values = np.zeros(len(bound))
+    for rows, columns in independent_blocks(information.r):
+        values[columns] = _bounded(information.r[np.ix_(rows, columns)], information.z[rows], bound[columns])
+    return values
+
+
+def _bounded(r: Array, z: Array, bound: BoolArray) -> Array:
     free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
-    both = np.column_stack([information.r[:, free], information.r[:, held], information.z])
+    both = np.column_stack([r[:, free], r[:, held], z])
     upper: Array = np.asarray(np.linalg.qr(both, mode="r"))
     f, p = len(free), len(bound)
     right = upper[f:p, f:p]

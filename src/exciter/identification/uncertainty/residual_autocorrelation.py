@@ -125,13 +125,15 @@ class LinearFit:
     @property
     def is_least_squares(self) -> bool:
         """Whether the values are those of least squares with these weights, within a hundredth of σ."""
-        left = self.compressed.factors @ np.append(-self.values, 1.0) / self.weights[:, None]
-        scaled = self.compressed.factors[..., self.free] / self.weights[:, None, None]
-        score = np.einsum("gjrf,gjr->f", scaled, left)
-        size = np.linalg.norm(self.compressed.factors[..., -1] / self.weights[:, None])
+        compressed = self.compressed
+        scaled = compressed.by_piece.over(compressed.per_group(self.weights))
+        score = np.zeros(len(self.values))
+        for own, block, left in zip(scaled.own, scaled.blocks, scaled.residuals(self.values), strict=True):
+            score[own[:-1]] += np.einsum("grc,gr->c", block[..., :-1], left)
+        size = float(np.sqrt((compressed.signal / self.weights**2).sum()))
         return bool(
-            np.linalg.norm(self.inverse_root.T @ score)
-            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * float(size))
+            np.linalg.norm(self.inverse_root.T @ score[self.free])
+            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * size)
         )
 
 
