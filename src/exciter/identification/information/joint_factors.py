@@ -65,8 +65,9 @@ class JointFactors:
 
     def together(self) -> JointFactors:
         """One piece of all."""
-        blocks = (upper(block.reshape(-1, block.shape[-1]))[None] for block in self.blocks)
-        return replace(self, blocks=tuple(blocks))
+        with one_thread():
+            blocks = (_square(_there(block.reshape(-1, block.shape[-1])))[None] for block in self.blocks)
+            return replace(self, blocks=tuple(blocks))
 
     def columns(self, chosen: Index) -> JointFactors:
         """Some of the parameters, in the given order."""
@@ -131,14 +132,19 @@ class JointFactors:
         blocks = list[Array]()
         for j, columns in enumerate(own):
             stacked = np.concatenate([_widened(part, j, columns) for part in parts], axis=1)
-            blocks.append(np.stack([upper(one) for one in stacked]))
+            blocks.append(np.stack([_square(_there(one)) for one in stacked]))
         return JointFactors(parts[0].size, own, tuple(blocks))
 
 
 def upper(rows: Array) -> Array:
-    """(c, c) upper triangular factor of rows (m, c), of which many may be zero."""
+    """(c, c) upper triangular factor of rows (m, c) of all joints, of which many may be zero."""
     with one_thread():
-        return upper_factor(rows[rows.any(axis=1)])
+        return upper_factor(_there(rows))
+
+
+def _there(rows: Array) -> Array:
+    """(m, c) those that are not zero."""
+    return rows[rows.any(axis=1)]
 
 
 def _square(rows: Array) -> Array:
@@ -147,7 +153,7 @@ def _square(rows: Array) -> Array:
     if rows.shape[-2] == c and not np.tril(rows, -1).any():
         return rows
     out = np.zeros((*rows.shape[:-2], c, c))
-    found = np.linalg.qr(rows, mode="r")
+    found: Array = np.asarray(np.linalg.qr(rows, mode="r"))
     out[..., : found.shape[-2], :] = found
     return out
 

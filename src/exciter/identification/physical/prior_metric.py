@@ -263,7 +263,7 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
     dependent = np.setdiff1d(np.arange(p), base.independent)
     kept = rows[:, base.independent]
     hidden = rows[:, dependent] - kept @ base.grouping[:, dependent]
-    alone = ~hidden.any(axis=1)  # rows that know nothing of dependent parameters stay as they are
+    alone = (hidden == 0.0).all(axis=1)  # rows that know nothing of dependent parameters stay as they are
     sides = np.column_stack([kept, target])
     found = list[Array]()
     for at, _ in independent_blocks(np.column_stack([hidden, kept])):
