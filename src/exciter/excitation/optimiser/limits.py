@@ -130,6 +130,11 @@ class Variables:
             return blocks.reshape(*blocks.shape[:-2], self.n * self.per_joint)
         return np.concatenate([blocks[..., j, :] @ share for j, share in enumerate(self.shares)], axis=-1)
 
+    def of_joints(self, joints: Sequence[int]) -> Index:
+        """Which y are coefficients of these joints."""
+        widths = [self.per_joint] * self.n if self.shares is None else [one.shape[1] for one in self.shares]
+        return np.flatnonzero(np.isin(np.repeat(np.arange(self.n), widths), list(joints)))
+
     def grid(self, time: Array, order: int = 2) -> Grid:
         return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
 

@@ -23,7 +23,7 @@ from exciter.excitation.constraints.ground import grounds
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
-from exciter.excitation.criteria.weighted_sums import HOP_SHARE, hops, of_elements, stages
+from exciter.excitation.criteria.weighted_sums import HOP_SHARE, adds_over_limbs, hops, of_elements, stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import (
     RESAMPLING_CLEARANCE_SHARE,
@@ -37,7 +37,7 @@ from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 from exciter.workers import one_thread
 
 ReportValue = Callable[[int, float], None]  # number of an iteration, value of the criterion
@@ -150,7 +150,14 @@ class Search:
             value, gradient = objective.value_and_gradient(at)
             return value, variables.pullback(grid, y, at, gradient)
 
-        return Program(value_and_gradient, self.limits, self.nonlinear)
+        return Program(value_and_gradient, self.limits, self.nonlinear, self._limbs(criterion))
+
+    def _limbs(self, criterion: AnyCriterion) -> tuple[Index, ...]:
+        """Variables of limbs whose parts of the criterion add up; none where it does not, or a duration is of all."""
+        torques = isinstance(self.objective.formulation, TorqueRows)
+        if self.stretch is not None or not (torques and adds_over_limbs(criterion)):
+            return ()
+        return tuple(self.variables.of_joints(limb) for limb in self.model.robot.limbs)
 
     # -- one start ---------------------------------------------------------------------------------------------------
 
@@ -414,7 +421,7 @@ def finish(
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
-        repaired = Program(problem.criterion, limits, nonlinear).within(in_time)
+        repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
         begun = shrunk(limits, nonlinear, centre, y)
         outcome = minimise(repaired, begun, replace(settings, iterations=REPAIR_ITERATIONS))
         y, evaluations = outcome.y, evaluations + outcome.evaluations

@@ -14,12 +14,12 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import GIVEN, WHITE, Estimate, assumed, linear_estimate
-from exciter.identification.information.independent_blocks import independent_blocks
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import StandardEquations
+from exciter.independent_blocks import independent_blocks
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.settings.field_markers import OneWord

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.errors import ParameterError
-from exciter.identification.information.independent_blocks import independent_blocks, upper_factor
+from exciter.independent_blocks import independent_blocks, upper_factor
 from exciter.typing import Array
 
 SINGULAR_VALUE_TOLERANCE = 1e-11  #: of R with columns of length one: a direction with less says nothing

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from exciter.experiment.signals.equation_rows import Rows
-from exciter.identification.information.independent_blocks import upper_factor
+from exciter.independent_blocks import upper_factor
 from exciter.typing import Array, BoolArray, Index
 from exciter.workers import one_thread
 

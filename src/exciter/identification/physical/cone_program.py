@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from exciter.errors import ParameterError
-from exciter.identification.information.independent_blocks import independent_blocks
+from exciter.independent_blocks import independent_blocks
 from exciter.typing import Array
 
 CONE_SOLVER_TOLERANCE = 1e-9

@@ -19,9 +19,9 @@ from exciter.identification.information.compressed import (
     until_noise_settles,
 )
 from exciter.identification.information.estimate import Estimate
-from exciter.identification.information.independent_blocks import upper_factor
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, StandardEquations, link_rows
+from exciter.independent_blocks import upper_factor
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 

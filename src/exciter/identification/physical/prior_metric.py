@@ -28,9 +28,9 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
-from exciter.identification.information.independent_blocks import independent_blocks
 from exciter.identification.information.joint_factors import JointFactors
 from exciter.identification.information.problem import Problem
+from exciter.independent_blocks import independent_blocks
 from exciter.notes import Note, done
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Offset

@@ -19,10 +19,10 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import Compressed, Score, compress
-from exciter.identification.information.independent_blocks import independent_blocks
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, base_prior
 from exciter.identification.selection import friction_candidates as frictions
+from exciter.independent_blocks import independent_blocks
 from exciter.parameters.terms import JointTerm
 from exciter.typing import Array, BoolArray, Index
 
