@@ -79,7 +79,7 @@ def grow(axes: list[int], *, chain: bool) -> None:
             Path(robot).write_text(urdf(n, chain=chain))
             (at / "design.yaml").write_text(
                 "constraints: {ground: none}\n"
-                f"design: {{trajectory: {{fourier: {{period: {GROWTH_SECONDS / 2}}}}}}}\n"
+                f"trajectory: {{family: fourier, period: {GROWTH_SECONDS / 2}}}\n"
                 f"simulate: {{log: {{rate: {GROWTH_RATE}}}}}\n"
             )
             settings = ("--config", str(at / "design.yaml"), "-q")

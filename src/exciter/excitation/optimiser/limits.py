@@ -15,7 +15,7 @@ Torque, workspace, distance and user constraints are nonlinear: rows of the Jaco
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -357,6 +357,12 @@ class NonlinearLimits:
     @classmethod
     def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
         return cls(variables, grid, tuple(constraints), np.full(sum(len(c.rows) for c in constraints), margin))
+
+    def also_at(self, instants: Array) -> NonlinearLimits:
+        """With further instants (M,) [s] on the grid."""
+        if not len(instants):
+            return self
+        return replace(self, grid=self.variables.grid(np.union1d(self.grid.time, instants)))
 
     def values(self, y: Array) -> Array:
         """c (K, N) less the margins: ≥ 0 where kept."""
