@@ -311,6 +311,7 @@ def _pairs(rows: Array) -> Array:
 def _probes(fit: LinearFit) -> Array:
     """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
     root, p = fit.inverse_root, len(fit.values)
+    root = root * np.where(root.diagonal() < 0.0, -1.0, 1.0)  # whatever signs a factorisation chose
     enough = COLUMN_PROBES if fit.compressed.fewest_rows < FEW_PROBES_ROWS else 2
     if root.shape[1] > enough:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))
