@@ -147,6 +147,28 @@ def test_a_swing_is_scaled_to_its_tightest_limit_for_all_time(name):
 # -- quadratic problems and the SQP ------------------------------------------------------------------------------------
 
 
+def test_a_quadratic_problem_of_limbs_is_that_of_the_robot():
+    """Rows that no two limbs have in common, and one that couples two of three; with thousands of rows, too."""
+    rng = np.random.default_rng(3)
+    limbs = (np.array([0, 1, 4]), np.array([2, 3]), np.array([5, 6, 7]))
+    hessian = np.zeros((8, 8))
+    for own in limbs:
+        root = rng.standard_normal((len(own), len(own)))
+        hessian[np.ix_(own, own)] = root @ root.T + 0.1 * np.eye(len(own))
+    gradient, box = rng.standard_normal(8), (np.full(8, -2.0), np.full(8, 2.0))
+    for count, coupled in ((20, False), (20, True), (4000, True)):
+        a = np.zeros((count, 8))
+        for row, k in zip(a, rng.integers(3, size=count), strict=True):
+            row[limbs[k]] = rng.standard_normal(len(limbs[k]))
+        a[0, 2] = a[0, 6] = 1.0 if coupled else 0.0
+        low, high = -rng.uniform(0.01, 1.0, count), np.full(count, np.inf)
+        d, multipliers = sqp.solve(hessian, gradient, box, a, low, high, limbs=limbs)
+        expected = sqp._solved(hessian, gradient, box, a, low, high, np.inf)
+        assert_allclose(d, expected[0], atol=1e-7)
+        assert_allclose(a.T @ multipliers, a.T @ expected[1], atol=1e-6)
+        assert (a @ d >= low - 1e-8).all()
+
+
 def test_both_solvers_of_the_quadratic_problem_agree():
     rng = np.random.default_rng(4)
     for _ in range(20):

@@ -16,6 +16,7 @@ FLOW = (
     "files",
     "archive",
     "labelled",
+    "independent_blocks",
     "workers",
     "robot",
     "parameters",

@@ -98,7 +98,7 @@ def drawn(exact: Compressed, rng: np.random.Generator) -> Compressed:
     factors, p = exact.factors.copy(), len(exact.parameters)
     factors[..., :p, -1] += NOISE[:, None] * rng.standard_normal((*factors.shape[:2], p))
     factors[..., p, -1] = NOISE * np.sqrt(rng.chisquare(exact.rows - p))
-    return replace(exact, factors=factors)
+    return exact.with_factors(factors)
 
 
 def least_squares(compressed: Compressed, carried: np.ndarray) -> np.ndarray:

@@ -23,12 +23,8 @@ from exciter.identification.information.compressed import Score, cross_validate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import FrictionCandidate, usual_candidates
-from exciter.identification.selection.friction_choice import (
-    FrictionChoice,
-    _doubtful,
-    choose_friction,
-    friction_equations,
-)
+from exciter.identification.selection.friction_choice import FrictionChoice, _doubtful, choose_friction
+from exciter.identification.selection.friction_equations import friction_equations
 from exciter.parameters.terms import (
     Coulomb,
     Dahl,
@@ -85,7 +81,7 @@ def test_a_doubt_is_the_change_of_a_fit_with_the_other_friction():
     run = run_of(more, VALUES | {"Fr1": 4.0, "Fr2": 6.0}, 3.0)
     problem = Problem(DynamicModel(robot(), (RotorInertia(),)), (run,))
     candidates = (FrictionCandidate("less", less), FrictionCandidate("more", (*less, SqrtViscous())))
-    equations = friction_equations(problem, (RotorInertia(),), candidates)
+    (equations,) = friction_equations(problem, (RotorInertia(),), candidates)
     noise = equations.noise([equations.columns[1]] * 3)
     found = equations.change(1, equations.columns[0], [equations.columns[1]] * 3, noise)
     fits = []
@@ -112,11 +108,11 @@ def test_a_doubt_of_what_is_grouped_with_weight_is_no_rounding():
     less = (Viscous(), Coulomb(), Offset())
     candidates = (FrictionCandidate("less", less), FrictionCandidate("more", (*less, SqrtViscous())))
     problem = Problem(DynamicModel(gantry, ()), (Run.at(path, torque, 50.0),))
-    equations = friction_equations(problem, (), candidates)
-    chosen = [equations.columns[1]] * gantry.n
-    noise = equations.noise(chosen)
-    for j in range(gantry.n):
-        assert max(map(abs, equations.change(j, equations.columns[0], chosen, noise).values())) < 10.0
+    for equations in friction_equations(problem, (), candidates):
+        chosen = [equations.columns[1]] * len(equations.joints)
+        noise = equations.noise(chosen)
+        for j in range(len(equations.joints)):
+            assert max(map(abs, equations.change(j, equations.columns[0], chosen, noise).values())) < 10.0
 
 
 def test_a_simpler_friction_is_in_doubt_until_it_is_clearly_worse():
@@ -208,7 +204,7 @@ def test_scores_are_those_of_plain_cross_validation():
     sets = ((Viscous(), Coulomb(Dahl(1e-3)), Offset()), (Viscous(), SqrtViscous(), Coulomb()), (Coulomb(),))
     candidates = tuple(FrictionCandidate(str(k), terms) for k, terms in enumerate(sets))
     problem = Problem(DynamicModel(robot(), (RotorInertia(),)), (run,), folds=5)
-    equations = friction_equations(problem, (RotorInertia(),), candidates)
+    (equations,) = friction_equations(problem, (RotorInertia(),), candidates)
     noise = np.array([2.0, 1.0, 3.0])
     columns = equations.columns
     for k, terms in enumerate(sets):
@@ -230,7 +226,7 @@ def test_friction_is_never_negative():
     problem = Problem(DynamicModel(robot()), (run,))
     candidates = usual_candidates(deltas=(), velocities=())[:4]
     assert chosen(choose_friction(problem, candidates))[1] == "none"
-    equations = friction_equations(problem, (), candidates)
+    (equations,) = friction_equations(problem, (), candidates)
     columns = equations.columns
     scores = equations.scores(1, columns, [columns[3]] * 3, np.ones(3))
     assert_allclose([score.mean for score in scores], scores[0].mean)  # none of them may use what it has

@@ -131,7 +131,7 @@ def drawn(exact: Compressed, beta: np.ndarray, sigma: np.ndarray, rng: np.random
     noise = sigma[:, None] * rng.standard_normal((*factors.shape[:2], p))
     factors[..., :p, -1] = factors[..., :p, :p] @ beta + noise
     factors[..., p, -1] = sigma * np.sqrt(rng.chisquare(exact.rows - p))
-    return replace(exact, factors=factors)
+    return exact.with_factors(factors)
 
 
 def test_intervals_cover_and_the_covariance_is_the_real_one(small):

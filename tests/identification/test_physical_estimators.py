@@ -95,7 +95,7 @@ def with_noise(problem: Problem, beta: np.ndarray, sigma: float, rng: np.random.
     factors[..., :p, p] = factors[..., :p, :p] @ beta + sigma * rng.standard_normal((*factors.shape[:-2], p))
     factors[..., p, p] = sigma * np.sqrt(rng.chisquare(exact.rows - p))
     drawn = replace(problem)
-    vars(drawn).update(base=problem.base, compressed=replace(exact, factors=factors))
+    vars(drawn).update(base=problem.base, compressed=exact.with_factors(factors))
     return drawn
 
 

@@ -23,6 +23,7 @@ from exciter.identification.estimators.total_least_squares import (
 )
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.joint_factors import JointFactors
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.notes import in_one_line, texts
@@ -244,7 +245,8 @@ def test_covariance_where_errors_of_the_columns_are_large():
         noisy = whole + size * rng.standard_normal(whole.shape)
         factor = np.linalg.qr(noisy, mode="r")[None, None]
         rows = np.array([[400]])
-        compressed = Compressed(names, ("y",), factor, rows, rows.astype(float), np.zeros(1, int), np.zeros(1, int))
+        packed = JointFactors.of(factor)
+        compressed = Compressed(names, ("y",), packed, rows, rows.astype(float), np.zeros(1, int), np.zeros(1, int))
         values = total_least_squares(factor[0, 0], size)
         residual = compressed.squares(values)[0, 0] / (size**2 @ np.append(values**2, 1.0))
         found.append(values)

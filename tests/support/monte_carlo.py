@@ -87,7 +87,7 @@ class Bench:
                 factors[k, j, : len(r), :-1] = r
                 factors[k, j, : len(z), -1] = z
                 factors[k, j, -1, -1] += np.linalg.norm(part - q @ z)
-        return replace(template, factors=factors)
+        return template.with_factors(factors)
 
 
 def linear(through: ParallelFilter, problem: Problem) -> Callable[[np.ndarray], np.ndarray]:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # commands that judge nothing need not wait for it
     from exciter.identification.identified_model import IdentifiedModel
     from exciter.validation.validation import ValidationVerdict
 
+MOST_JOINTS_IN_A_LINE = 10  # of a table: more stand one below the other
+
 
 def chosen_robot(arguments: argparse.Namespace) -> Robot:
     """The robot with what --config and the flags say of it; the rest of the file is not looked at."""
@@ -86,6 +88,8 @@ def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
     base = verdict.judged.stacked
     rows = [(name, *map(shown, (total, *percent))) for name, percent, total in verdict.rows]
     headings = (f"residual / {base.measured} [%]", base.total_name, *base.joints)
+    if len(base.joints) > MOST_JOINTS_IN_A_LINE:
+        headings, *rows = zip(headings, *rows, strict=True)
     out.print(plain_table(headings, rows, right=range(1, len(headings))))
 
 

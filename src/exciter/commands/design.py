@@ -27,6 +27,7 @@ from exciter.pipeline.saving import CHECKPOINT_FILE
 from exciter.pipeline.settings_file import SettingsFile
 
 INTERRUPTED_EXIT_CODE = 130
+LONGEST_SILENCE_S = 10.0  # [s] of a search that is piped: then a line says how far it is
 DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 
@@ -75,12 +76,15 @@ def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
 def progress_bar(starts: int) -> Iterator[Any]:
     """Starts done, the best value, the time."""
     with working(starts) as tell:
-        counted, best = -1, ""
+        counted, best, since = -1, "", 0.0
 
         def told(report: SearchProgress) -> None:
-            nonlocal counted, best
-            if report.done != counted:  # a pipe gets a line for every start, not for every step of it
-                counted, best = report.done, f", best {report.value:.4g}" if np.isfinite(report.value) else ""
+            nonlocal counted, best, since
+            late = report.seconds - since >= LONGEST_SILENCE_S
+            if report.done != counted or late:  # a pipe gets a line for every start, not for every step of it
+                best = f", best {report.value:.4g}" if np.isfinite(report.value) else ""
+                best = f"{best}, step {report.iteration} of the next" if late and report.iteration else best
+                counted, since = report.done, report.seconds
             tell(report.done, f"designing: {report.done} of {starts} starts{best}", iteration_words(report))
 
         yield told

@@ -208,7 +208,8 @@ class CubicFit:
         """noise: that weights rows; None: found from a fit of equal weights first."""
         p, b = len(compressed.parameters), len(known.start)
         beside = known.beside(p - b)
-        r, z = compressed.by_joint[..., :-1], compressed.by_joint[..., -1]
+        (together,) = compressed.by_joint.dense
+        r, z = together[..., :-1], together[..., -1]
         rows = compressed.rows.sum(axis=0)
         if rows.sum() + known.count <= p:
             raise ParameterError(f"{rows.sum()} equations are too few; record longer, filter or decimate less")

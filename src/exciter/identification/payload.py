@@ -383,9 +383,7 @@ def with_load_columns(compressed: Compressed, effect: Array, labels: tuple[str, 
     """R becomes [R, R A]; effect: A (b, k) of all pieces, or (G, b, k) of each; labels: of all columns."""
     factors = compressed.factors
     sides = np.concatenate([factors[..., :-1], factors[..., :-1] @ effect[..., None, :, :], factors[..., -1:]], axis=-1)
-    square = np.zeros((*sides.shape[:2], len(labels) + 1, len(labels) + 1))
-    square[:, :, : sides.shape[2]] = sides
-    return replace(compressed, parameters=labels, factors=square)
+    return replace(compressed.with_factors(sides), parameters=labels)
 
 
 def _fitted(

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import RobotError, unknown_name, unseen, visible
+from exciter.independent_blocks import independent_blocks
 from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
@@ -290,6 +291,14 @@ class Robot:
         """Joints that move a body."""
         path = self.ancestors(body)
         return path if self.coupling is None else tuple(np.flatnonzero(self.pattern[list(path)].any(axis=0)).tolist())
+
+    @property
+    def limbs(self) -> tuple[tuple[int, ...], ...]:
+        """Joints in groups that move no body in common: limbs that share no joint but the base."""
+        moved = np.zeros((len(self.bodies), self.n))
+        for body, row in enumerate(moved):
+            row[list(self.movers(body))] = 1.0
+        return tuple(tuple(joints.tolist()) for _, joints in independent_blocks(moved))
 
     def with_bodies(self, bodies: Sequence[Joint]) -> Self:
         """With other geometry or inertias of the same tree; the joints follow, and keep their limits where some bodies

@@ -8,7 +8,7 @@ motion is a Fourier series whose size was chosen for cond(W), without regard to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -240,16 +240,14 @@ class Step:
 
 
 def only_joints(equations: Compressed, joints: Sequence[int]) -> Compressed:
-    kept = list(joints)
-    parts = {name: getattr(equations, name)[:, kept] for name in ("factors", "rows", "independent")}
-    return replace(equations, joints=tuple(equations.joints[j] for j in kept), **parts)
+    return equations.of_joints(joints)
 
 
 def with_known(equations: Compressed, values: Array, known: IntArray) -> Compressed:
     """With the parameters ``known`` of these values: moved to the right side, and out of the way."""
     sides = equations.factors.copy()
     sides[..., -1] -= sides[..., known] @ values
-    return replace(equations, factors=sides).columns(np.setdiff1d(np.arange(len(equations.parameters)), known))
+    return equations.with_factors(sides).columns(np.setdiff1d(np.arange(len(equations.parameters)), known))
 
 
 def as_printed(steps: Sequence[Step], size: int) -> Found:

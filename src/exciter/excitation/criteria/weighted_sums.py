@@ -291,6 +291,11 @@ def of_elements(criterion: AnyCriterion) -> bool:
     return isinstance(criterion, Equilibrium | ConditionAndEquilibrium)
 
 
+def adds_over_limbs(criterion: AnyCriterion) -> bool:
+    """Whether it is a sum over parts of H that have nothing in common: log det of blocks."""
+    return isinstance(criterion, gram.DOptimality)
+
+
 def hops(criterion: AnyCriterion) -> int:
     """How often a start goes through all stages again, from a motion near the best that it has found. Where S has a
     part in the criterion the signs of W's elements are settled early, by chance; without S they are free again."""

@@ -15,7 +15,7 @@ Torque, workspace, distance and user constraints are nonlinear: rows of the Jaco
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -130,6 +130,11 @@ class Variables:
         if self.shares is None:
             return blocks.reshape(*blocks.shape[:-2], self.n * self.per_joint)
         return np.concatenate([blocks[..., j, :] @ share for j, share in enumerate(self.shares)], axis=-1)
+
+    def of_joints(self, joints: Sequence[int]) -> Index:
+        """Which y are coefficients of these joints."""
+        widths = [self.per_joint] * self.n if self.shares is None else [one.shape[1] for one in self.shares]
+        return np.flatnonzero(np.isin(np.repeat(np.arange(self.n), widths), list(joints)))
 
     def grid(self, time: Array, order: int = 2) -> Grid:
         return Grid(time, tuple(np.ascontiguousarray(b @ self.from_u) for b in self.trajectory.basis(time, order)))
@@ -353,6 +358,12 @@ class NonlinearLimits:
     @classmethod
     def of(cls, variables: Variables, grid: Grid, constraints: Sequence[Constraint], margin: float) -> NonlinearLimits:
         return cls(variables, grid, tuple(constraints), np.full(sum(len(c.rows) for c in constraints), margin))
+
+    def also_at(self, instants: Array) -> NonlinearLimits:
+        """With further instants (M,) [s] on the grid."""
+        if not len(instants):
+            return self
+        return replace(self, grid=self.variables.grid(np.union1d(self.grid.time, instants)))
 
     def values(self, y: Array) -> Array:
         """c (K, N) less the margins: ≥ 0 where kept."""

@@ -2,8 +2,9 @@
 
 It ends with a motion that keeps its limits at grid points, from which one is made that keeps them at every instant.
 Joint limits alone: every joint's swing about its posture is scaled so that its tightest limit is just kept, by exact
-extrema. With nonlinear limits: margins grow by what is found between the grid points, a few more iterations repair the
-motion, and a certificate decides; as a last resort the motion shrinks about a posture that keeps all limits."""
+extrema. With nonlinear limits: margins grow by what is found between the grid points, or the grid gets points there,
+a few more iterations repair the motion, and a certificate decides; as a last resort the motion shrinks about a posture
+that keeps all limits."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from exciter.excitation.constraints.ground import advice
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
-from exciter.excitation.criteria.weighted_sums import HOP_SHARE, hops, of_elements, stages
+from exciter.excitation.criteria.weighted_sums import HOP_SHARE, adds_over_limbs, hops, of_elements, stages
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import (
     RESAMPLING_CLEARANCE_SHARE,
@@ -37,7 +38,7 @@ from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
-from exciter.typing import Array
+from exciter.typing import Array, Index
 from exciter.workers import one_thread
 
 ReportValue = Callable[[int, float], None]  # number of an iteration, value of the criterion
@@ -49,6 +50,7 @@ LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the r
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
 REPAIR_ROUNDS = 4
+LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more gets instants of its own on the grid
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
@@ -150,7 +152,14 @@ class Search:
             value, gradient = objective.value_and_gradient(at)
             return value, variables.pullback(grid, y, at, gradient)
 
-        return Program(value_and_gradient, self.limits, self.nonlinear)
+        return Program(value_and_gradient, self.limits, self.nonlinear, self._limbs(criterion))
+
+    def _limbs(self, criterion: AnyCriterion) -> tuple[Index, ...]:
+        """Variables of limbs whose parts of the criterion add up; none where it does not, or a duration is of all."""
+        torques = isinstance(self.objective.formulation, TorqueRows)
+        if self.stretch is not None or not (torques and adds_over_limbs(criterion)):
+            return ()
+        return tuple(self.variables.of_joints(limb) for limb in self.model.robot.limbs)
 
     # -- one start ---------------------------------------------------------------------------------------------------
 
@@ -419,14 +428,17 @@ def finish(
     in_time = nonlinear.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
     for _ in range(REPAIR_ROUNDS):
-        joint, other = _between(limits, nonlinear, fine, y)
+        joint, broken = _between(limits, nonlinear, fine, y)
+        other = broken.max(axis=1, initial=0.0)
         if not joint.any() and not other.any():
             if certified(y):
                 return y, evaluations
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
-        nonlinear = replace(nonlinear, margins=nonlinear.margins + 1.5 * other)
-        repaired = Program(problem.criterion, limits, nonlinear).within(in_time)
+        far = other > LARGEST_MARGIN_GROWTH  # it went through between two instants: no margin keeps it from that
+        nonlinear = nonlinear.also_at(fine.time[(broken[far] > 0.0).any(axis=0)])
+        nonlinear = replace(nonlinear, margins=nonlinear.margins + np.where(far, 0.0, 1.5 * other))
+        repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
         begun = shrunk(limits, nonlinear, centre, y)
         outcome = minimise(repaired, begun, replace(settings, iterations=REPAIR_ITERATIONS))
         y, evaluations = outcome.y, evaluations + outcome.evaluations
@@ -439,6 +451,6 @@ def finish(
 
 
 def _between(limits: JointLimits, nonlinear: NonlinearLimits, fine: Grid, y: Array) -> tuple[Array, Array]:
-    """How far limits are broken anywhere: joints (4, n) exactly, nonlinear rows (K,) on a fine grid."""
+    """How far limits are broken anywhere: joints (4, n) exactly, nonlinear rows (K, N) at N instants of a fine grid."""
     joint = np.maximum(joint_excess(limits, curve_of(limits.variables, y)) + RESAMPLING_CLEARANCE_SHARE, 0.0)
-    return joint, np.maximum(-nonlinear.at(limits.variables.motion(fine, y)).min(axis=1), 0.0)
+    return joint, np.maximum(-nonlinear.at(limits.variables.motion(fine, y)), 0.0)

@@ -12,7 +12,8 @@ gives up. Measured on recorded subproblems of a 7-axis design, DAQP is the faste
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ import piqp
 
 from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
+from exciter.independent_blocks import independent_blocks
 from exciter.typing import Array, Index
 
 DAQP_INFINITY = 1e30  # a bound that is none
@@ -33,14 +35,76 @@ Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), posi
 Report = Callable[[int, float, Array], bool]  # number of an iteration, value, y
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
 LEAST_TRUST_RADIUS = 1e-7
+FEW_ROWS_PER_VARIABLE = 4  # of a quadratic problem with many more rows: the nearest are looked at first
+MOST_ROW_ROUNDS = 20  # of rows that are added where a step breaks them
 LEAST_QP_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
 JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
 
 
 def solve(
-    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float = math.inf
+    hessian: Array,
+    gradient: Array,
+    box: Box,
+    a: Array,
+    low: Array,
+    high: Array,
+    seconds: float = math.inf,
+    limbs: Sequence[Index] = (),
 ) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after seconds."""
+    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after seconds.
+    limbs: variables that B has in blocks of their own, all of them; none: it has one. Where no row has to do with two
+    of them either, each is a problem of its own."""
+    began, d, multipliers = time.monotonic(), np.zeros(len(gradient)), np.zeros(len(a))
+    for columns, rows in _problems(a, limbs):
+        own = (hessian[np.ix_(columns, columns)], gradient[columns], (box[0][columns], box[1][columns]))
+        left = max(seconds - (time.monotonic() - began), LEAST_QP_SECONDS)
+        found = _with_few_rows(*own, a[np.ix_(rows, columns)], low[rows], high[rows], left)
+        if found is None:
+            return None
+        d[columns], multipliers[rows] = found
+    return d, multipliers
+
+
+def _problems(a: Array, limbs: Sequence[Index]) -> Iterator[tuple[Index, Index]]:
+    """Variables and rows of problems that have nothing to do with each other."""
+    if len(limbs) < 2:
+        yield np.arange(a.shape[1]), np.arange(len(a))
+        return
+    reached = np.stack([a[:, limb].any(axis=1) for limb in limbs], axis=1)  # (M, limbs)
+    for rows, members in independent_blocks(np.vstack([reached, np.eye(len(limbs))])):
+        yield np.sort(np.concatenate([limbs[k] for k in members])), rows[rows < len(a)]
+
+
+def _with_few_rows(
+    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float
+) -> Step | None:
+    """The same with the nearest rows first, where there are many, and those added that a step breaks: few of thousands
+    hold it, and a solver's work grows with all of them."""
+    few = FEW_ROWS_PER_VARIABLE * len(gradient)
+    if len(a) <= 2 * few:
+        return _solved(hessian, gradient, box, a, low, high, seconds)
+    size = np.maximum(np.linalg.norm(a, axis=1), 1e-300)
+    taken = np.zeros(len(a), dtype=np.bool_)
+    taken[np.argpartition(np.minimum(high, -low) / size, few)[:few]] = True
+    began = time.monotonic()
+    for _ in range(MOST_ROW_ROUNDS):
+        left = max(seconds - (time.monotonic() - began), LEAST_QP_SECONDS)
+        found = _solved(hessian, gradient, box, a[taken], low[taken], high[taken], left)
+        if found is None:
+            return None
+        value = a @ found[0]
+        broken = (np.maximum(low - value, value - high) > QP_TOLERANCE) & ~taken
+        if not broken.any():
+            multipliers = np.zeros(len(a))
+            multipliers[taken] = found[1]
+            return found[0], multipliers
+        taken |= broken
+    return _solved(hessian, gradient, box, a, low, high, seconds)
+
+
+def _solved(
+    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float
+) -> Step | None:
     upper = np.minimum(np.concatenate([box[1], high]), DAQP_INFINITY)
     lower = np.maximum(np.concatenate([box[0], low]), -DAQP_INFINITY)
     limit = {} if math.isinf(seconds) else {"time_limit": seconds}
@@ -76,11 +140,13 @@ class SQPSettings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Criterion with gradient, joint limits, and nonlinear limits, whose deadline is that of all the work."""
+    """Criterion with gradient, joint limits, and nonlinear limits, whose deadline is that of all the work. limbs:
+    variables whose parts of the criterion add up, all of them; none where it has no such parts."""
 
     criterion: Callable[[Array], tuple[float, Array]]
     limits: JointLimits
     nonlinear: NonlinearLimits
+    limbs: tuple[Index, ...] = ()
 
     def within(self, deadline: Deadline) -> Program:
         return replace(self, nonlinear=replace(self.nonlinear, deadline=deadline))
@@ -147,7 +213,7 @@ class Minimisation:
                 continue
             after = nonlinear.linearised(y + d)
             change = g_new - g - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
-            hessian = _bfgs(b, d, change, first=hessian is None)
+            hessian = _by_limbs(b, d, change, self.problem.limbs, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             if ratio < 0.25:
                 self._radius *= 0.6
@@ -201,7 +267,8 @@ class Minimisation:
             rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
             high = np.concatenate([np.full(len(extra), np.inf), h])
             deadline.check()
-            found = solve(b, g, (lower, upper), rows, low, high, max(deadline.left, LEAST_QP_SECONDS))
+            left = max(deadline.left, LEAST_QP_SECONDS)
+            found = solve(b, g, (lower, upper), rows, low, high, left, self.problem.limbs)
             if found is None:
                 return None
             d, multipliers = found
@@ -220,6 +287,17 @@ class Minimisation:
             return d, multipliers
         room = np.maximum(before[broken], 0.0)
         return float((room / (room - after[broken])).min()) * d, multipliers
+
+
+def _by_limbs(b: Array, d: Array, change: Array, limbs: Sequence[Index], *, first: bool) -> Array:
+    """The update of each limb's own block: one step tells as much of each of them as of all together."""
+    if len(limbs) < 2:
+        return _bfgs(b, d, change, first=first)
+    new = b.copy()
+    for own in limbs:
+        if d[own].any():
+            new[np.ix_(own, own)] = _bfgs(b[np.ix_(own, own)], d[own], change[own], first=first)
+    return new
 
 
 def _bfgs(b: Array, d: Array, change: Array, *, first: bool) -> Array:

@@ -115,8 +115,10 @@ class Believable:
     def rows(self) -> Array:
         """(n, N, 10 per body): Y B of every joint, without what drives may do."""
         y = self.bodies.dynamics.regressor(self.motion)
-        whitened = (y.reshape(*y.shape[:2], -1, 1, 10) @ self.spread).reshape(y.shape)
-        return np.stack([unexplained(u, whitened[:, j]) for j, u in enumerate(self.bases)])
+        found = np.empty((y.shape[1], len(y), y.shape[2]))
+        for j, u in enumerate(self.bases):
+            found[j] = unexplained(u, (y[:, j].reshape(len(y), -1, 1, 10) @ self.spread).reshape(len(y), -1))
+        return found
 
     @cached_property
     def _gram(self) -> Array:

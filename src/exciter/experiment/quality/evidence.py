@@ -24,6 +24,7 @@ from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, 
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.signals.resample import window
+from exciter.independent_blocks import upper_factor
 from exciter.parameters.consistency import consistency, dummies
 from exciter.parameters.terms import Coulomb, JointTerm, Offset, RotorInertia, Viscous
 from exciter.robot.robot import Robot
@@ -341,7 +342,9 @@ class Evidence:
             rests = self.resting
         rests[:, list(self.silent)] = True
         assert rows.effort is not None
-        regressor, effort = model.base.project(model.regressor(rows.motion)), rows.effort
+        layout = model.layout(model.base.independent)
+        regressor = np.concatenate([phi for _, phi in model.regressor_chunks(rows.motion, layout=layout)])
+        effort = rows.effort
         if rests.any():
             regressor, effort = np.array(regressor), np.array(effort)
             regressor[rests], effort[rests] = 0.0, 0.0  # 0 = 0: no equation
@@ -416,19 +419,28 @@ class Excitation:
     noise: Array
 
 
+def _factor(w: Array, y: Array) -> Array:
+    """(m, b + 1) triangular rows that say what w (N, b) and y (N,) do; found from the columns that are not zero."""
+    seen = np.flatnonzero(np.append(w.any(axis=0), True))
+    triangle: Array = np.asarray(np.linalg.qr(np.column_stack([w, y])[:, seen], mode="r"))
+    found = np.zeros((len(triangle), w.shape[1] + 1))
+    found[:, seen] = triangle
+    return found
+
+
 def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independent: float) -> Excitation:
     """From rows (N, n, b) and effort (N, n), worth ``independent`` samples."""
     samples, n, b = rows.shape
+    factors = [_factor(rows[:, j], effort[:, j]) for j in range(n)]
     size = np.sqrt(np.mean(effort**2, axis=0))
     noise = np.where(size > 0, size, 1.0)
     values = np.zeros(b)
     condition, inflation, norms = np.inf, np.full(b, np.inf), np.zeros(b)
     for _ in range(REWEIGHTED_FITS):
-        w = (rows / noise[:, None]).reshape(-1, b)
-        norms = np.linalg.norm(w, axis=0)
+        stacked = np.vstack([factor / sigma for factor, sigma in zip(factors, noise, strict=True)])
+        norms = np.linalg.norm(stacked[:, :b], axis=0)
         length = np.where(norms > 0, norms, 1.0)
-        stacked = np.column_stack([w / length, (effort / noise).ravel()])
-        triangle: Array = np.asarray(np.linalg.qr(stacked, mode="r"))
+        triangle = upper_factor(stacked / np.append(length, 1.0))
         u, s, vt = np.linalg.svd(triangle[:b, :b])
         kept = s > SINGULAR_EXCITATION * s[0]
         condition = float(s[0] / s[-1]) if kept.all() else np.inf
@@ -436,7 +448,7 @@ def excitation_of(rows: Array, effort: Array, names: tuple[str, ...], independen
         values = vt.T @ (inverse * (u.T @ triangle[:b, b])) / length
         inflation = np.linalg.norm(vt.T * inverse, axis=1)
         inflation[(np.abs(vt[~kept]) > UNEXCITED_SHARE).any(axis=0)] = np.inf
-        left = np.sqrt(np.mean((effort - rows @ values) ** 2, axis=0))
+        left = np.array([np.linalg.norm(factor @ np.append(-values, 1.0)) for factor in factors]) / np.sqrt(samples)
         lost = np.sqrt(max(1.0 - b / (n * max(independent, 1.0)), 0.1))
         noise = np.maximum(left / lost, 1e-9 * np.where(size > 0, size, 1.0))
     inflation[norms == 0] = np.inf

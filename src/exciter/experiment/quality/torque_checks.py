@@ -281,15 +281,18 @@ def source_cutoff(rows: EffortRows, limit: float) -> tuple[float, float] | None:
         return None
     rate, edge = 1.0 / float(np.median(np.diff(time))), FILTER_EDGE_PERIODS / cutoffs[-1]  # [s] at the ends of a piece
     pieces = [smooth.piece == k for k in np.unique(smooth.piece)]
+    moving = [np.flatnonzero(w.any(axis=0)) for w in rows.regressor.swapaxes(0, 1)]  # columns that a joint has
     inside = np.any([own & (time > time[own][0] + edge) & (time < time[own][-1] - edge) for own in pieces], axis=0)
 
     def power(cutoff: float | None) -> float:
         """Mean over the joints of the logarithm of the residual power of a fit of each to rows through the filter."""
-        w = rows.regressor.copy()
-        for own in pieces:
-            w[own] = w[own] if cutoff is None else Butterworth(cutoff).zero_phase(w[own], rate)
-        heard = [(j, y) for j, y in enumerate(rows.effort[inside].T) if j not in rows.silent]
-        left = [np.mean(residual(w[inside, j], y) ** 2) + 1e-300 for j, y in heard]
+        left = list[float]()
+        for j, y in enumerate(rows.effort[inside].T):
+            if j not in rows.silent:
+                w = rows.regressor[:, j, moving[j]]
+                for own in pieces:
+                    w[own] = w[own] if cutoff is None else Butterworth(cutoff).zero_phase(w[own], rate)
+                left.append(float(np.mean(residual(w[inside], y) ** 2)) + 1e-300)
         return float(np.mean(np.log(left)))
 
     powers = np.array([power(cutoff) for cutoff in (None, *cutoffs)])

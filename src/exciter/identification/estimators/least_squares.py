@@ -19,6 +19,7 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.information.sequential import SequentialEstimator
 from exciter.identification.physical.bounds import nonnegative_base
 from exciter.identification.physical.prior_metric import StandardEquations
+from exciter.independent_blocks import independent_blocks
 from exciter.notes import Note, done
 from exciter.settings import Names, Number
 from exciter.settings.field_markers import OneWord
@@ -150,8 +151,15 @@ class NonNegative(Estimator):
 
 def bounded(information: Information, bound: BoolArray) -> Array:
     """(p,) minimum of ‖R β − z‖² with β ≥ 0 where ``bound``, exactly (Lawson & Hanson); R need not be square."""
+    values = np.zeros(len(bound))
+    for rows, columns in independent_blocks(information.r):
+        values[columns] = _bounded(information.r[np.ix_(rows, columns)], information.z[rows], bound[columns])
+    return values
+
+
+def _bounded(r: Array, z: Array, bound: BoolArray) -> Array:
     free, held = np.flatnonzero(~bound), np.flatnonzero(bound)
-    both = np.column_stack([information.r[:, free], information.r[:, held], information.z])
+    both = np.column_stack([r[:, free], r[:, held], z])
     upper: Array = np.asarray(np.linalg.qr(both, mode="r"))
     f, p = len(free), len(bound)
     right = upper[f:p, f:p]

@@ -13,27 +13,25 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from threading import Event, Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
-from scipy.linalg import lapack
 
 from exciter.errors import ParameterError, shown
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.files import by_name
 from exciter.identification.information.information import Information
+from exciter.identification.information.joint_factors import GroupFactors, JointFactors, upper
 from exciter.typing import Array, BoolArray, Index
 from exciter.workers import one_thread
 
 Fit = TypeVar("Fit")
 Labelled = tuple[int, Index, Rows]
-OF_GROUPS = ("factors", "rows", "independent", "run", "fold")  #: arrays whose first axis is the group
+OF_GROUPS = ("rows", "independent", "run", "fold")  #: arrays whose first axis is the group
 OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
-LAPACK_PANEL_COLUMNS = 32  # columns that LAPACK may reduce at a time
 MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
 SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
 LEAST_TOLD_FRACTION = 0.05  #: of the degrees of freedom of other joints, by which the noise of one is told
@@ -46,43 +44,64 @@ AS_GOOD_FRACTION = 0.1  #: of the least mean square: more than this is not "as w
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """G pieces of the runs times J equations per instant, for p ``parameters``. factors (G, J, p + 1, p + 1): upper
-    triangular, R and z, and in the last corner the norm of what no parameters explain; rows not divided by any noise.
-    rows, independent (G, J): how many, and how many independent ones they are worth. run, fold (G,): of a piece."""
+    """G pieces of the runs times J equations per instant, for p ``parameters``. by_piece: R and z of each, and in the
+    last corner the norm of what no parameters explain; rows not divided by any noise. rows, independent (G, J): how
+    many, and how many independent ones they are worth. run, fold (G,): of a piece."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
-    factors: Array
+    by_piece: JointFactors
     rows: Index
     independent: Array
     run: Index
     fold: Index
 
+    @cached_property
+    def factors(self) -> Array:
+        """(G, J, p + 1, p + 1) the same with all columns: large where there are many joints."""
+        return self.by_piece.dense
+
+    def with_factors(self, factors: Array) -> Compressed:
+        """The same counts of other equations; factors (G, J, p + 1, p + 1), or rows (G, J, m, p + 1)."""
+        return replace(self, by_piece=JointFactors.of(factors))
+
     def where(self, chosen: BoolArray) -> Compressed:
         """Some of the pieces; chosen (G,)."""
-        return replace(self, **{name: getattr(self, name)[chosen] for name in OF_GROUPS})
+        kept = {name: getattr(self, name)[chosen] for name in OF_GROUPS}
+        return replace(self, by_piece=self.by_piece.where(chosen), **kept)
+
+    def of_joints(self, kept: Sequence[int]) -> Compressed:
+        """Some of the J equations of an instant."""
+        some = list(kept)
+        return replace(
+            self,
+            joints=tuple(self.joints[j] for j in some),
+            by_piece=self.by_piece.of_joints(some),
+            rows=self.rows[:, some],
+            independent=self.independent[:, some],
+        )
+
+    def over(self, sigma: Array) -> Compressed:
+        """Rows divided by sigma (G, J)."""
+        return replace(self, by_piece=self.by_piece.over(sigma))
 
     def without_fold(self, fold: int) -> Compressed:
         """All pieces but those; what is put together for it is kept, for models are judged by the same folds again."""
         kept = self.where(self.fold != fold)
         if fold not in self._without:
-            self._without[fold] = np.zeros(self.factors.shape[1:])
-            for joint, factors in zip(self._without[fold], kept.factors.swapaxes(0, 1), strict=True):
-                seen = factors.any(axis=(0, 1))  # the last joints of an arm have few columns; silent ones have none
-                joint[np.ix_(seen, seen)] = triangular(factors[..., seen]) if seen.any() else 0.0
+            self._without[fold] = kept.by_joint
         kept.__dict__["by_joint"] = self._without[fold]
         return kept
 
     @cached_property
-    def _without(self) -> dict[int, Array]:
+    def _without(self) -> dict[int, JointFactors]:
         return {}
 
     def columns(self, chosen: ArrayLike) -> Compressed:
         """Some of the parameters, in the given order; the others are zero."""
         kept = np.asarray(chosen, dtype=np.int64)
-        sides = self.factors[..., np.append(kept, len(self.parameters))]
-        factors: Array = np.asarray(np.linalg.qr(sides, mode="r"))
-        return replace(self, parameters=tuple(self.parameters[k] for k in kept), factors=factors)
+        names = tuple(self.parameters[k] for k in kept)
+        return replace(self, parameters=names, by_piece=self.by_piece.columns(kept))
 
     def merge(self, other: Compressed) -> Compressed:
         """Both together; runs of the other are numbered after those of this one."""
@@ -91,31 +110,29 @@ class Compressed:
         after = int(self.run.max(initial=-1)) + 1
         later = replace(other, run=other.run + after)
         both: dict[str, Any] = {name: np.concatenate([getattr(x, name) for x in (self, later)]) for name in OF_GROUPS}
-        return replace(self, **both)
+        return replace(self, by_piece=JointFactors.merged([self.by_piece, other.by_piece]), **both)
 
     def information(self, noise: ArrayLike = 1.0) -> Information:
         """All groups together, rows divided by noise: σ for all, (J,) per joint, or (G, J) per group."""
         sigma = self.per_group(noise)
-        if np.ndim(noise) < 2:  # the same for all pieces of a joint, which need not be told apart
-            stacked = self.by_joint / sigma[0, :, None, None]
-        else:
-            stacked = self.factors / sigma[..., None, None]
-        return Information.of_factor(triangular(stacked), int(self.rows.sum()))
+        alike = np.ndim(noise) < 2  # for all pieces of a joint, which need not be told apart
+        stacked = self.by_joint.over(sigma[:1]) if alike else self.by_piece.over(sigma)
+        return Information.of_factor(upper(stacked.rows()), int(self.rows.sum()))
 
     @cached_property
-    def by_joint(self) -> Array:
-        """(J, p + 1, p + 1) one factor for all pieces."""
-        return np.stack([triangular(self.factors[:, j]) for j in range(len(self.joints))])
+    def by_joint(self) -> JointFactors:
+        """One factor of each joint, for all pieces."""
+        return self.by_piece.together()
 
     def squares(self, values: ArrayLike) -> Array:
         """(G, J) sum of squared residuals of parameters (p,)."""
-        left = self.factors @ np.append(-np.asarray(values, dtype=float), 1.0)
-        return np.asarray((left**2).sum(axis=2))
+        left = self.by_piece.residuals(np.asarray(values, dtype=float))
+        return np.stack([(one**2).sum(axis=1) for one in left], axis=1)
 
     @property
     def signal(self) -> Array:
         """(J,) sum of squares of y."""
-        return np.asarray((self.factors[..., -1] ** 2).sum(axis=(0, 2)))
+        return np.array([(block[..., -1] ** 2).sum() for block in self.by_piece.blocks])
 
     @property
     def rms(self) -> Array:
@@ -137,8 +154,8 @@ class Compressed:
     def taken(self, inverse: Array, sigma: Array) -> Array:
         """(G, J) degrees of freedom that rows gave to a fit; inverse: of its R, sigma (G, J): what rows are divided by.
         The trace of each group's part of the hat matrix; correlated rows take more (inflation)."""
-        rotated = (self.factors[..., :-1] / sigma[..., None, None]) @ inverse
-        return np.asarray((rotated**2).sum(axis=(2, 3)) * self.inflation)
+        rotated = self.by_piece.over(sigma).times(inverse)
+        return np.stack([(one**2).sum(axis=(1, 2)) for one in rotated], axis=1) * self.inflation
 
     def taken_by(self, weights: ArrayLike) -> Array:
         """(J,) the same of each joint's rows and a fit that was weighted by 1/``weights`` (J,)."""
@@ -220,18 +237,6 @@ def until_noise_settles(
     return found, noise, False
 
 
-def triangular(factors: Array) -> Array:
-    """One factor (p + 1, p + 1) for all (…, p + 1, p + 1)."""
-    size = factors.shape[-1]
-    rows = factors.reshape(-1, size)
-    rows = rows[rows.any(axis=1)]
-    upper = np.zeros((size, size))
-    with one_thread():
-        found = np.linalg.qr(rows, mode="r")
-    upper[: len(found)] = found
-    return upper
-
-
 @dataclass(frozen=True, eq=False)
 class ResidualSizes:
     """rms (J,): of measured less predicted [N·m or N]; signal (J,): rms of what was measured; rows (J,): how many."""
@@ -292,67 +297,6 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
     return scales
 
 
-class GroupFactors:
-    """Factors of G groups times J equations, for p parameters; only columns that were ever not zero are worked on: the
-    torque of a joint depends on the links it moves and on its own joint terms. instants (G,): how many were added; rows
-    (G, J): how many of them have an equation; independent (G, J): how many independent ones these are worth."""
-
-    def __init__(self, groups: int, equations: int, parameters: int) -> None:
-        self.instants = np.zeros(groups, dtype=np.int64)
-        self.rows, self.independent = np.zeros((2, groups, equations))
-        self._size = parameters + 1
-        self._seen = np.zeros((equations, self._size), dtype=np.bool_)
-        self._seen[:, -1] = True  # y
-        self._factors: dict[tuple[int, int], Array] = {}
-
-    def add(self, first: int, fold: Index, rows: Rows) -> None:
-        """More rows, of the groups ``first`` + ``fold`` (N,)."""
-        rows[:0].equations()  # refuses what must not be used; all of them would be a copy
-        share, present = rows.independent / max(len(rows), 1), rows.counted / max(len(rows), 1)
-        for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
-            if start < end:
-                group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]
-                bits = np.bitwise_or.reduce(sides.view(np.uint64), axis=2)  # not zero where a column is not: fast
-                for equation, side in enumerate(sides):
-                    self._widen(equation, bits[equation] != 0)
-                    self._absorb(group, equation, side[self._seen[equation]])
-                count = (end - start) * present
-                self.instants[group] += end - start
-                self.rows[group] += count
-                self.independent[group] += share * count
-
-    def dense(self, group: int) -> Array:
-        """(J, p + 1, p + 1) the factors of a group, with zeros for columns that are not there."""
-        out = np.zeros((len(self._seen), self._size, self._size))
-        for equation, seen in enumerate(self._seen):
-            places = np.flatnonzero(seen)
-            if (factor := self._factors.get((group, equation))) is not None:
-                out[equation][np.ix_(places, places)] = factor
-        return out
-
-    def _widen(self, equation: int, seen: BoolArray) -> None:
-        before, after = self._seen[equation], self._seen[equation] | seen
-        if (before == after).all():
-            return
-        places = np.flatnonzero(before[after])
-        for key, factor in self._factors.items():
-            if key[1] == equation:
-                self._factors[key] = np.zeros(2 * (int(after.sum()),))
-                self._factors[key][np.ix_(places, places)] = factor
-        self._seen[equation] = after
-
-    def _absorb(self, group: int, equation: int, rows: Array) -> None:
-        """R of [R; rowsᵀ], rows (c, N)."""
-        c, n = rows.shape
-        stacked = np.empty((c, c + n))  # columns are contiguous, as LAPACK wants them
-        before = self._factors.get((group, equation))
-        stacked[:, :c], stacked[:, c:] = 0.0 if before is None else before.T, rows
-        # dgeqrf, unlike dtpqrt, lets other threads run meanwhile
-        done, _, _, info = lapack.dgeqrf(stacked.T, lwork=LAPACK_PANEL_COLUMNS * c, overwrite_a=1)
-        assert info == 0, f"dgeqrf: {info}"
-        self._factors[group, equation] = np.triu(done[:c])
-
-
 def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
@@ -388,11 +332,10 @@ def compress(
         raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
     # whole numbers, whose sums do not depend on how many folds there are
     counted = np.diff(np.rint(np.cumsum(rows[kept], axis=0)), axis=0, prepend=0.0)
-    dense = np.stack([[part.dense(group) for part in parts] for group in kept.tolist()]).swapaxes(1, 2)
     return Compressed(
         parameters=tuple(parameters),
         joints=tuple(joints),
-        factors=dense[:, :, 0] if jobs == 1 else np.stack([[triangular(one) for one in some] for some in dense]),
+        by_piece=JointFactors.added([part.found(kept.tolist()) for part in parts]),
         rows=counted.astype(np.int64),
         independent=counted * independent[kept] / np.where(rows[kept] > 0.0, rows[kept], 1.0),
         run=kept // folds,

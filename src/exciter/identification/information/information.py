@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.errors import ParameterError
+from exciter.independent_blocks import independent_blocks, upper_factor
 from exciter.typing import Array
 
 SINGULAR_VALUE_TOLERANCE = 1e-11  #: of R with columns of length one: a direction with less says nothing
@@ -85,8 +86,7 @@ class Information:
         return replace(self, r=self.r / sigma, z=self.z / sigma, residual=self.residual / sigma**2)
 
     def _absorb(self, block: Array, rows: int) -> Information:
-        factor: Array = np.asarray(np.linalg.qr(np.vstack([self.factor, block]), mode="r"))
-        return Information.of_factor(factor, self.rows + rows)
+        return Information.of_factor(upper_factor(np.vstack([self.factor, block])), self.rows + rows)
 
     def solve(self, names: Sequence[str] | None = None) -> tuple[Array, Array]:
         """Estimate (p,) and its covariance (p, p); names: to say which parameters the rows say nothing of."""
@@ -135,13 +135,23 @@ class Information:
         scale = np.linalg.norm(self.r, axis=0)
         still = scale <= EMPTY_COLUMN_TOLERANCE * scale.max(initial=0.0)
         moving = np.flatnonzero(~still)
-        _, singular, directions = np.linalg.svd(self.r[:, moving] / scale[moving])
-        # Directions of a null space are arbitrary among themselves; lengths of the columns of all of them are not.
-        part = np.linalg.norm(directions[singular <= SINGULAR_VALUE_TOLERANCE * singular.max(initial=1.0)], axis=0)
+        unit = self.r[:, moving] / scale[moving]
+        blocks = [(at[1], *np.linalg.svd(unit[np.ix_(*at)])[1:]) for at in independent_blocks(unit)]
+        least = SINGULAR_VALUE_TOLERANCE * max((singular.max(initial=1.0) for _, singular, _ in blocks), default=1.0)
+        part = np.zeros(len(moving))
+        for columns, singular, directions in blocks:
+            lost = np.ones(len(columns), dtype=np.bool_)  # as many directions as rows are missing, too
+            lost[: len(singular)] = singular <= least
+            # Directions of a null space are arbitrary among themselves; lengths of the columns of all of them are not.
+            part[columns] = np.linalg.norm(directions[lost], axis=0)
         still[moving[part > NULL_SPACE_SHARE * part.max(initial=0.0)]] = True
         return tuple(int(k) for k in np.flatnonzero(still))
 
 
 def _condition(matrix: Array) -> float:
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return float(values[0] / values[-1]) if len(values) and values[-1] > 0.0 else float("inf")
+    if not np.isfinite(matrix).all():
+        return float("inf")
+    blocks = (matrix[np.ix_(*block)] for block in independent_blocks(matrix))
+    values = np.concatenate([np.zeros(0), *(np.linalg.svd(block, compute_uv=False) for block in blocks)])
+    found = len(values) == matrix.shape[1] > 0 and values.min() > 0.0
+    return float(values.max() / values.min()) if found else float("inf")

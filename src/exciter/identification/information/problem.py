@@ -233,7 +233,7 @@ class Problem:
         scales = self.scales[measured.run]
         if (scales == 1.0).all():
             return measured
-        return replace(measured, factors=measured.factors / scales[..., None, None])
+        return measured.over(scales)
 
 
 def zero_torque(joint: str, run: str = "") -> RecordingError:

@@ -6,7 +6,7 @@ reference, and a gram-sized robot looks like one of half a tonne."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from exciter.errors import ParameterError
+from exciter.independent_blocks import independent_blocks
 from exciter.typing import Array
 
 CONE_SOLVER_TOLERANCE = 1e-9
@@ -38,6 +39,29 @@ class Cone:
 def nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
     """χ (p,) that minimises ‖K (χ − best)‖² within the cones; K (p, p) upper triangular. known: a χ whose distance from
     ``best`` is a measure of how far the answer may be. Given bounds that contradict each other are named."""
+    parts = [part for cone in cones for part in _separate(cone)]
+    shared = np.array([part.g.any(axis=0) for part in parts], dtype=float).reshape(len(parts), len(best))
+    blocks = independent_blocks(np.vstack([factor, shared]))
+    if len(blocks) <= 1:
+        return _nearest(best, factor, cones, known)
+    chi = best.copy()
+    for rows, columns in blocks:
+        own = [parts[k] for k in rows[rows >= len(factor)] - len(factor)]
+        if own:
+            within = [replace(cone, g=cone.g[:, columns]) for cone in own]
+            at = np.ix_(rows[rows < len(factor)], columns)
+            chi[columns] = _nearest(best[columns], factor[at], within, known[columns])
+    return chi
+
+
+def _separate(cone: Cone) -> list[Cone]:
+    """Bounds on single numbers, each for itself: those of one limb have nothing to do with those of another."""
+    if cone.kind != "nonnegative" or not cone.g.any(axis=1).all():
+        return [cone]
+    return [replace(cone, g=cone.g[at], h=cone.h[at]) for at, _ in independent_blocks(cone.g)]
+
+
+def _nearest(best: Array, factor: Array, cones: Sequence[Cone], known: Array) -> Array:
     g = np.vstack([cone.g for cone in cones])
     value = g @ best + np.concatenate([cone.h for cone in cones])
     if _inside(value, cones):

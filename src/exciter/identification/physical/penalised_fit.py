@@ -21,6 +21,7 @@ from exciter.identification.information.compressed import (
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.physical.cone_program import Cone, nearest
 from exciter.identification.physical.prior_metric import Metric, PseudoInertia, Reference, StandardEquations, link_rows
+from exciter.independent_blocks import upper_factor
 from exciter.notes import Note, done, note
 from exciter.typing import Array
 
@@ -108,7 +109,7 @@ class PenalisedObjective:
 def _compressed(rows: Array, right: Array) -> Sides:
     """Triangular factor (p, p) and right side (p,) of the same minimum, what no χ explains left out."""
     p = rows.shape[1]
-    upper: Array = np.asarray(np.linalg.qr(np.column_stack([rows, right]), mode="r"))
+    upper = upper_factor(np.column_stack([rows, right]))
     return upper[:p, :p], upper[:p, p]
 
 

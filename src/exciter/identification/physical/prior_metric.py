@@ -29,7 +29,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.formulations.formulation import word_of
 from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.joint_factors import JointFactors
 from exciter.identification.information.problem import Problem
+from exciter.independent_blocks import independent_blocks
 from exciter.notes import Note, done
 from exciter.parameters.base import BaseParameters
 from exciter.parameters.terms import Offset
@@ -102,12 +104,11 @@ class StandardEquations:
     def whole(self) -> Compressed:
         """The same equations, folds of a run put together: fewer and quicker."""
         old = self.compressed
-        runs, (_, joints, _, size) = np.unique(old.run), old.factors.shape
+        runs = np.unique(old.run)
         chosen = [old.run == run for run in runs]
-        stacked = (old.factors[mine].swapaxes(0, 1).reshape(joints, -1, size) for mine in chosen)
-        factors = np.array([np.linalg.qr(rows, mode="r") for rows in stacked])
+        factors = JointFactors.merged([old.by_piece.where(mine).together() for mine in chosen])
         rows, independent = (np.array([x[mine].sum(axis=0) for mine in chosen]) for x in (old.rows, old.independent))
-        return replace(old, factors=factors, rows=rows, independent=independent, run=runs, fold=np.zeros_like(runs))
+        return replace(old, by_piece=factors, rows=rows, independent=independent, run=runs, fold=np.zeros_like(runs))
 
     @cached_property
     def signal(self) -> Array:
@@ -127,7 +128,9 @@ class StandardEquations:
     def term_scale(self) -> Array:
         """(t,) size of every joint-term parameter that alone would make the torque of one of its joints; else 1."""
         columns = self.grouping[:, self.links :]
-        effect = np.sqrt(((self.whole.factors[..., :-1] @ columns) ** 2).sum(axis=(0, 2)))  # (J, t)
+        factors = self.whole.by_piece
+        parts = [block[..., :-1] @ columns[own[:-1]] for own, block in zip(factors.own, factors.blocks, strict=True)]
+        effect = np.sqrt([(part**2).sum(axis=(0, 1)) for part in parts])  # (J, t)
         torque = np.sqrt(self.whole.signal)[:, None]
         heard = effect > 1e-9 * effect.max(axis=0, initial=0.0)
         size = np.where(heard, torque / np.where(heard, effect, 1.0), np.inf).min(axis=0, initial=np.inf)
@@ -138,8 +141,7 @@ class StandardEquations:
         KᵀK is all that was known, prior included. The trace of a joint's part of the hat matrix: what the fit took."""
         whole = self.whole
         spread = linalg.solve_triangular(factor, self.grouping.T, trans="T").T  # P K⁻¹ (b, p)
-        reach = whole.factors[..., :-1] @ spread / whole.per_group(weights)[..., None, None]
-        taken = ((reach**2).sum(axis=(2, 3)) * whole.inflation).sum(axis=0)
+        taken = whole.taken(spread, whole.per_group(weights)).sum(axis=0)
         return whole.residual_noise(self.grouping @ chi, taken, weights)
 
 
@@ -264,7 +266,12 @@ def base_prior(base: BaseParameters, reference: Reference, weight: float = 1.0) 
     dependent = np.setdiff1d(np.arange(p), base.independent)
     kept = rows[:, base.independent]
     hidden = rows[:, dependent] - kept @ base.grouping[:, dependent]
-    alone = ~hidden.any(axis=1)  # rows that know nothing of dependent parameters stay as they are
-    free = linalg.null_space(hidden[~alone].T)
+    alone = (hidden == 0.0).all(axis=1)  # rows that know nothing of dependent parameters stay as they are
     sides = np.column_stack([kept, target])
-    return np.vstack([free.T @ sides[~alone], sides[alone]])
+    found = list[Array]()
+    for at, _ in independent_blocks(np.column_stack([hidden, kept])):
+        mixed = at[~alone[at]]
+        if len(mixed):
+            used = hidden[mixed].any(axis=0)
+            found.append(linalg.null_space(hidden[np.ix_(mixed, used)].T).T @ sides[mixed])
+    return np.vstack([*found, sides[alone]])

@@ -1,47 +1,36 @@
 """Which friction model each joint wants, by blocked cross-validation, with the evidence kept.
 
-One model with the columns of all candidates is compressed once, fold by fold; a candidate is a choice of columns. The
-friction of a joint is in its own equations alone: a row is [rigid columns, its own friction columns, y], so that the
-factors stay small however many joints there are. Joints are judged one after the other by their own residuals held out,
-rigid parameters fitted anew each time, until no joint changes its mind."""
+Joints are judged one after the other by their own residuals held out, rigid parameters fitted anew each time, until no
+joint changes its mind; limbs that share no rigid parameter, each for itself."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from scipy import optimize
 
-from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.information.compressed import (
     AS_GOOD_FRACTION,
     ROUNDING_EXCESS,
     Score,
-    compress,
     simplest_within_error,
 )
 from exciter.identification.information.problem import Problem
-from exciter.identification.physical.prior_metric import Reference, base_prior
+from exciter.identification.physical.prior_metric import Reference
 from exciter.identification.selection import friction_candidates as frictions
+from exciter.identification.selection.friction_equations import FrictionEquations, friction_equations
 from exciter.notes import Note, done, note, texts
 from exciter.parameters.terms import JointTerm
-from exciter.typing import Array, BoolArray, Index
+from exciter.typing import Array
 
 MOST_SWEEPS = 4  # over all joints, at most
 UNSETTLED = note(
     "friction", f"joints still changed their minds after {MOST_SWEEPS} rounds: some candidates are as good as others"
 )
-FRICTION_NOISE_ROUNDS = 5  #: of noise and weights
-FRICTION_RANK_TOLERANCE = 1e-11  #: relative singular value
-DEPENDENT_COLUMN_SHARE = 1e-6  #: of a friction column, that the rigid ones do not explain: less, and they do
 CLEAR_STANDARD_ERRORS = 3.0  #: of a difference, beyond which a model is clearly worse
-CLEAR_DIAGONAL_RATIO = 1e-6  #: of a triangular factor of a few columns, to its largest entry: none of them is lost
 
 
 @dataclass(frozen=True)
@@ -167,8 +156,19 @@ def choose_friction(
         allowed.append([k for k in some if not any(term in never for term in candidates[k].terms)])
         if not allowed[-1]:
             raise ParameterError("every candidate has a term that is barred for a joint; give one without")
-    equations, families = friction_equations(problem, kept, candidates, pull), [one.family for one in candidates]
-    choice, noise, scores, settled = _swept(equations, families, allowed)
+    groups, families = friction_equations(problem, kept, candidates, pull), [one.family for one in candidates]
+    choice, noise, heard = [0] * len(allowed), np.ones(len(allowed)), np.zeros(len(allowed), dtype=np.bool_)
+    scores, doubts, settled = [dict[int, Score]() for _ in allowed], list[Mapping[str, float]](), True
+    for group in groups:
+        found = _swept(group, families, [allowed[j] for j in group.joints])
+        for at, j in enumerate(group.joints):
+            choice[j], noise[j], scores[j], heard[j] = found[0][at], found[1][at], found[2][at], group.rows[:, at].any()
+        chosen_columns = [group.columns[k] for k in found[0]]
+        doubts += [
+            group.change(at, group.columns[other], chosen_columns, found[1])
+            for at, other in _doubtful(candidates, found[0], found[2])
+        ]
+        settled = settled and found[3]
     chosen = [candidates[k] for k in choice]
     terms = []
     for term in frictions.distinct_terms(chosen):
@@ -176,7 +176,7 @@ def choose_friction(
         terms.append(frictions.on_joints(term, None if len(joints) == len(chosen) else joints))
     per_joint = []
     for j, joint in enumerate(problem.joints):
-        if not equations.rows[:, j].any():  # no torque to judge by
+        if not heard[j]:  # no torque to judge by
             continue
         best = min((scores[j][k] for k in allowed[j]), key=lambda score: score.mean)
         slides = problem.model.robot.joints[j].is_prismatic
@@ -192,10 +192,6 @@ def choose_friction(
             for k in allowed[j]
         )
         per_joint.append(JointFriction(joint, table, "N" if slides else "N·m"))
-    doubts = [
-        equations.change(j, equations.columns[other], [equations.columns[k] for k in choice], noise)
-        for j, other in _doubtful(candidates, choice, scores)
-    ]
     return FrictionChoice(terms=(*kept, *terms), per_joint=tuple(per_joint), settled=settled, doubts=tuple(doubts))
 
 
@@ -242,206 +238,3 @@ def _swept(
         if choice == before:
             return choice, noise, scores, True
     return choice, noise, scores, False
-
-
-@dataclass(frozen=True, eq=False)
-class FrictionEquations:
-    """p rigid columns and c friction columns of the own joint, in factors (J, p + c + 1, p + c + 1).
-
-    train: without each of K folds (K, J, …); held: of the fold alone; whole: all of it (J, …). rows (K, J): in a fold.
-    columns: those of 0 … c − 1 that each candidate has. nonnegative (c,). prior (m, p + 1): what is known of the rigid
-    parameters beforehand, as rows and right sides that count in every fit; none where nothing is. names: of the p rigid
-    parameters; own_names (J, c): of friction, in the model of the joint that has it."""
-
-    rigid: int
-    columns: tuple[Index, ...]
-    nonnegative: BoolArray
-    train: Array
-    held: Array
-    whole: Array
-    rows: Array
-    prior: Array
-    names: tuple[str, ...]
-    own_names: tuple[tuple[str, ...], ...]
-
-    def change(self, j: int, candidate: Index, chosen: Sequence[Index], noise: Array) -> dict[str, float]:
-        """Of the parameters, by name, when joint j has ``candidate`` and not what is chosen, as all others do."""
-        p, everything = self.rigid, replace(self, train=self.whole[None])
-        found = everything._factors(j, chosen, noise)
-        friction = self._friction(found, [chosen[j], candidate])[0]  # (c, 2)
-        inverse = np.linalg.pinv(found[0, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
-        alone, all_of_it = (np.linalg.norm(found[0, rows:, p:-1], axis=0) for rows in (p, 0))
-        own = np.where(alone > DEPENDENT_COLUMN_SHARE * all_of_it, friction[:, 1] - friction[:, 0], 0.0)
-        beta = -inverse @ found[0, :p, p:-1] @ own
-        changes = dict(zip(self.names, beta.tolist(), strict=True))
-        for i, columns in enumerate(chosen):
-            used = np.union1d(columns, candidate) if i == j else columns
-            values = own[used] if i == j else -_solved(self.whole[i][:, p + used], self.whole[i][:, :p] @ beta)
-            for k, value in zip(used.tolist(), values.tolist(), strict=True):
-                name = self.own_names[i][k]
-                changes[name] = changes.get(name, 0.0) + value
-        return changes
-
-    def noise(self, chosen: Sequence[Index]) -> Array:
-        """(J,) rms of the residuals of all rows with chosen friction columns; weights and residuals in agreement."""
-        noise = self._rms(np.abs(self.whole[:, -1, -1]))  # each joint on its own, with all columns: to begin with
-        for _ in range(FRICTION_NOISE_ROUNDS):
-            seen = [self._marginal(self.whole[j], chosen[j]) / noise[j] for j in range(len(noise))]
-            both = np.vstack([*seen, self.prior])
-            beta = _solved(both[:, :-1], both[:, -1])
-            left = []
-            for factor, columns in zip(self.whole, chosen, strict=True):
-                own, y = factor[:, self.rigid + columns], factor[:, -1] - factor[:, : self.rigid] @ beta
-                left.append(np.linalg.norm(y - own @ _solved(own, y)))
-            noise = self._rms(np.array(left))
-        return noise
-
-    def _rms(self, left: Array) -> Array:
-        signal = np.linalg.norm(self.whole[:, :, -1], axis=1)
-        rms = np.maximum(left, 1e-9 * signal) / np.sqrt(np.maximum(self.rows.sum(axis=0), 1.0))
-        return np.asarray(np.where(self.rows.any(axis=0), rms, 1.0))
-
-    def scores(self, j: int, candidates: Sequence[Index], chosen: Sequence[Index], noise: Array) -> list[Score]:
-        """Of joint j with each of ``candidates``, the others having ``chosen``: squares held out, over noise²."""
-        p, found = self.rigid, self._factors(j, chosen, noise)
-        friction = self._friction(found, candidates)
-        inverse = np.linalg.pinv(found[:, :p, :p], rcond=FRICTION_RANK_TOLERANCE)
-        beta = inverse @ (found[:, :p, -1:] - found[:, :p, p:-1] @ friction)
-        held = self.held[:, j]
-        left = held[..., -1:] - held[..., :p] @ beta - held[..., p:-1] @ friction
-        squares = (left**2).sum(axis=1) / noise[j] ** 2
-        return [Score(one[:, None], self.rows[:, [j]]) for one in squares.T]
-
-    def _factors(self, j: int, chosen: Sequence[Index], noise: Array) -> Array:
-        """(K, …) of all equations without each fold, joint j with all of its columns, the rigid ones first: below them
-        is what friction has to explain when the rigid part does its best."""
-        own, p = self.train[:, j] / noise[j], self.rigid
-        others = [self._without_folds(i, tuple(chosen[i])) / noise[i] for i in range(len(noise)) if i != j]
-        both = np.concatenate([*others, np.broadcast_to(self.prior, (len(own), *self.prior.shape))], axis=1)
-        wide = np.zeros((*both.shape[:2], own.shape[2]))
-        wide[..., :p], wide[..., -1] = both[..., :-1], both[..., -1]
-        return np.asarray(np.linalg.qr(np.concatenate([wide, own], axis=1), mode="r"))
-
-    @cached_property
-    def _without_folds(self) -> Callable[[int, tuple[int, ...]], Array]:
-        """``_marginal`` of a joint without each fold; kept, for it is asked for while every other joint chooses."""
-        return cache(lambda i, columns: self._marginal(self.train[:, i], np.array(columns, dtype=np.int64)))
-
-    def _friction(self, factors: Array, candidates: Sequence[Index]) -> Array:
-        """(K, c, candidates) least squares in K factors, with friction ≥ 0; those with as many columns at once."""
-        found = np.zeros((len(factors), factors.shape[2] - self.rigid - 1, len(candidates)))
-        alike = defaultdict[tuple[int, int], list[int]](list)
-        for at, columns in enumerate(candidates):
-            alike[len(columns), int(self.nonnegative[columns].sum())].append(at)
-        for (count, bound), members in alike.items():
-            order = [candidates[at][np.argsort(self.nonnegative[candidates[at]], kind="stable")] for at in members]
-            chosen = np.column_stack([self.rigid + np.array(order, dtype=np.int64), np.full(len(order), -1)])
-            upper: Array = np.asarray(np.linalg.qr(factors[:, self.rigid : -1][:, :, chosen].swapaxes(1, 2), mode="r"))
-            values = _bounded(upper[..., :count, :count], upper[..., :count, count], count - bound)
-            for at, columns, one in zip(members, order, values.swapaxes(0, 1), strict=True):
-                found[:, columns, at] = one
-        return found
-
-    def _marginal(self, factor: Array, columns: Index) -> Array:
-        """(…, p + 1) what a joint's equations (…, p + c + 1) say of the rigid parameters, its own friction free."""
-        order = [*(self.rigid + columns), *range(self.rigid), -1]
-        upper: Array = np.asarray(np.linalg.qr(factor[..., order], mode="r"))
-        return upper[..., len(columns) :, len(columns) :]
-
-
-def friction_equations(
-    problem: Problem,
-    kept: Sequence[JointTerm],
-    candidates: Sequence[frictions.FrictionCandidate],
-    pull: tuple[Reference, float] | None = None,
-) -> FrictionEquations:
-    """Go through the runs once, with the columns of all candidates. pull: a prior on the links, and its weight."""
-    model = problem.model
-    if problem.joints != model.robot.joint_names:
-        name = type(problem.formulation).__name__
-        raise ParameterError(f"{name} mixes joints, and friction is chosen for each; use inverse dynamics")
-    rigid_model = DynamicModel(model.robot, tuple(kept), model.engine)
-    base = problem.formulation.base(rigid_model)
-    rigid = base.independent
-    prior = np.zeros((0, len(rigid) + 1)) if pull is None else pull[1] ** 0.5 * base_prior(base, pull[0])
-    distinct = frictions.distinct_terms(candidates)
-    labelled = tuple(frictions.LabelledTerm(term, f"{k}:") for k, term in enumerate(distinct))
-    union = DynamicModel(model.robot, (*kept, *labelled), model.engine)
-    slots, own, nonnegative = _own_columns(union, distinct, len(kept))
-    slots_of_candidates = [[k for term in one.terms for k in slots[distinct.index(term)]] for one in candidates]
-    first = len(rigid_model.standard)
-    chosen = np.concatenate([rigid, np.arange(first, len(union.standard))])
-    parameters = (*(union.standard[k] for k in rigid), *(f"slot {k}" for k in range(own.shape[1])))
-
-    def rows() -> Iterator[tuple[int, Index, Rows]]:
-        for index, run in enumerate(problem.runs):
-            for piece in problem.formulation.rows(union, problem.pieces(run), chosen):
-                yield index, run.fold(piece.time, problem.folds), _own_rows(piece, len(rigid), own, parameters)
-
-    found = compress(rows(), parameters, problem.joints, len(problem.runs), problem.folds)
-    folds = np.unique(found.fold)
-    if len(folds) < 2:
-        raise ParameterError("cross-validation needs at least 2 folds; give a longer recording, or more folds")
-    p = len(rigid)
-    alone = found.columns(np.arange(p)).information().add(prior[:, :-1], prior[:, -1])
-    alone.refuse_singular(parameters[:p])
-    held = [found.where(found.fold == k) for k in folds.tolist()]
-    return FrictionEquations(
-        rigid=p,
-        columns=tuple(np.array(some, dtype=np.int64) for some in slots_of_candidates),
-        nonnegative=nonnegative,
-        train=np.array([found.without_fold(k).by_joint for k in folds.tolist()]),
-        held=np.array([one.by_joint for one in held]),
-        whole=found.by_joint,
-        rows=np.array([one.rows.sum(axis=0) for one in held], dtype=float),
-        prior=prior,
-        names=parameters[:p],
-        own_names=tuple(
-            tuple(union.standard[first + column].split(":", 1)[1] for column in columns) for columns in own.tolist()
-        ),
-    )
-
-
-def _own_columns(union: DynamicModel, distinct: Sequence[JointTerm], kept: int) -> tuple[list[range], Index, BoolArray]:
-    """Slots of each distinct term; (J, c) which of the union's friction columns is in a slot of a joint; (c,) ≥ 0."""
-    slots, own, nonnegative, at = list[range](), list[list[int]](), list[bool](), 0
-    for term, bound in zip(distinct, union.bound[kept:], strict=True):
-        per_joint = [[column for row, column in bound.rows if row == j] for j in range(union.n)]
-        if len(bound.rows) != len(bound.names) or len({len(columns) for columns in per_joint}) != 1:
-            raise ParameterError(
-                f"{type(term).__name__} does not act on each joint alone; keep it in the model instead"
-            )
-        slots.append(range(len(own), len(own) + len(per_joint[0])))
-        own += [[at + columns[k] for columns in per_joint] for k in range(len(per_joint[0]))]
-        nonnegative += [bound.nonnegative[column] for column in per_joint[0]]
-        at += len(bound.names)
-    table = np.array(own, dtype=np.int64).reshape(len(own), union.n)
-    return slots, table.T, np.array(nonnegative, dtype=bool)
-
-
-def _own_rows(piece: Rows, p: int, own: Index, parameters: tuple[str, ...]) -> Rows:
-    """Of the friction columns of all joints, those of the equation's own joint."""
-    sides = np.empty((*piece.sides.shape[:2], len(parameters) + 1))
-    sides[..., :p], sides[..., -1] = piece.sides[..., :p], piece.sides[..., -1]
-    for j, columns in enumerate(own):
-        sides[:, j, p:-1] = piece.sides[:, j, p + columns]
-    sides.flags.writeable = False
-    return replace(piece, sides=sides, parameters=parameters)
-
-
-def _bounded(r: Array, right: Array, free: int) -> Array:
-    """(…, k) least squares of triangular r (…, k, k) and right sides (…, k); all but the first ``free`` are ≥ 0."""
-    size = np.abs(r).max(axis=(-2, -1), initial=0.0)
-    clear = np.abs(np.diagonal(r, axis1=-2, axis2=-1)).min(axis=-1, initial=np.inf) > CLEAR_DIAGONAL_RATIO * size
-    values = np.zeros(right.shape)
-    values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
-    for at in zip(*np.nonzero(~clear | (values[..., free:] < 0.0).any(axis=-1)), strict=True):  # a bound holds others
-        if free < right.shape[-1]:
-            values[at][free:] = optimize.nnls(r[at][free:, free:], right[at][free:])[0]
-        above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
-        values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
-    return values
-
-
-def _solved(r: Array, z: Array) -> Array:
-    return np.asarray(np.linalg.lstsq(r, z, rcond=FRICTION_RANK_TOLERANCE)[0])

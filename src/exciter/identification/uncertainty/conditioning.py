@@ -75,7 +75,7 @@ def _others(estimate: Estimate, k: int) -> str | None:
 
 def _share(compressed: Compressed, estimate: Estimate, k: int) -> str:
     rows = np.maximum(compressed.rows.sum(axis=0), 1)
-    effect = np.sqrt((compressed.factors[..., k] ** 2).sum(axis=(0, 2)) / rows) * abs(estimate.values[k])
+    effect = np.sqrt(compressed.by_piece.column_squares(k) / rows) * abs(estimate.values[k])
     joint = int(np.argmax(effect / estimate.noise))
     return (
         f"its part of the equations of {compressed.joints[joint]} is {effect[joint]:.2g} (rms), "

@@ -11,7 +11,7 @@ S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ. Or weaker, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -70,6 +70,15 @@ class CorrelatedResiduals:
     fast: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Meat:
+    """B (f, f) of the free columns. own: of each joint the columns that its rows have, and the part (c, c) of B that is
+    of these rows alone; none where parts of joints are not known."""
+
+    whole: Array
+    own: tuple[tuple[Index, Array], ...] = ()
+
+
 @dataclass(frozen=True)
 class CorrelatedErrors(Settings, ABC):
     """What is assumed of errors. lags: samples (blocks of samples, in long logs) after which they have nothing to do
@@ -88,8 +97,8 @@ class CorrelatedErrors(Settings, ABC):
         """Weights of the lags."""
 
     @abstractmethod
-    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
-        """B for the free columns, (J, J, f, f) by pairs of joints or (1, 1, f, f) in all; in one pass over the rows."""
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Meat:
+        """B for the free columns; in one pass over the rows."""
 
     def residuals(self, equations: LinearEquations, fit: LinearFit) -> CorrelatedResiduals:
         """In one pass over the rows."""
@@ -124,22 +133,30 @@ class StationaryErrors(CorrelatedErrors):
     def taper(self, lags: int) -> Taper:
         return Taper.parzen(lags)
 
-    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Meat:
         """That of blocks, and what little W, which is slow, has within blocks times errors taken as white."""
         fit = residuals.fit
         kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
-        joints, f = len(fit.weights), len(fit.free)
-        total, slow = np.zeros((joints, joints, f, f)), np.zeros((joints, f, f))
+        factors, f = fit.compressed.by_piece, len(fit.free)
+        columns = tuple(np.flatnonzero(np.isin(fit.free, own[:-1])) for own in factors.own)
+        total, alone, slow = np.zeros((f, f)), *([np.zeros((len(c), len(c))) for c in columns] for _ in range(2))
         for rate, parts in stretches(equations.rows(), residuals.block):
             kernel = kernels[rate]
             for piece in overlapped(parts, kernel.shape[2] // 2 + 1):
-                _add(total, slow, piece, fit.free, kernel, self.across_joints)
-        if residuals.fast.any():
-            whole = fit.compressed.factors[..., fit.free]
-            for j, variance in enumerate(residuals.fast / fit.weights**4):
-                stacked = whole[:, j].reshape(-1, f)
-                total[j, j] += variance * (stacked.T @ stacked - slow[j])
-        return total
+                for first, second, block in _products_of_joints(piece, fit.free, columns, kernel, self.across_joints):
+                    if first == second:
+                        alone[first] += block
+                    else:
+                        total[np.ix_(columns[first], columns[second])] += block
+                        total[np.ix_(columns[second], columns[first])] += block.T
+                for one, rows in zip(slow, _inner_rows(piece, fit.free, columns), strict=True):
+                    one += rows @ rows.T
+        for j, variance in enumerate(residuals.fast / fit.weights**4):
+            if variance:
+                stacked = factors.blocks[j][..., np.isin(factors.own[j], fit.free)].reshape(-1, len(columns[j]))
+                alone[j] += variance * (stacked.T @ stacked - slow[j])
+            total[np.ix_(columns[j], columns[j])] += alone[j]
+        return Meat(whole=total, own=tuple(zip(columns, alone, strict=True)))
 
     def _kernel(self, found: Correlation, taper: Taper, weights: Array) -> Array:
         """(J, J, 2L + 1) covariances of e_j(t)/w_j² and e_l(t − k)/w_l², k = −L … L; what the fit took put back."""
@@ -149,26 +166,28 @@ class StationaryErrors(CorrelatedErrors):
         return np.ascontiguousarray(np.concatenate([before, after]).transpose(1, 2, 0))
 
 
-def _add(total: Array, slow: Array, piece: OverlappedPiece[Rows], free: Index, kernel: Array, across: bool) -> None:
-    """B_jl += W_jᵀ (c_jl * W_l) for the inner rows of a piece, and slow_j += W_jᵀ W_j."""
-    sides, reach = by_time(piece.whole), kernel.shape[2] // 2
+def _inner_rows(piece: OverlappedPiece[Rows], free: Index, columns: Sequence[Index]) -> list[Array]:
+    """W_jᵀ of the inner rows of a piece."""
+    sides = by_time(piece.whole)
+    return [np.ascontiguousarray(w[free[c], piece.inner]) for w, c in zip(sides, columns, strict=True)]
+
+
+def _products_of_joints(
+    piece: OverlappedPiece[Rows], free: Index, columns: Sequence[Index], kernel: Array, across: bool
+) -> Iterator[tuple[int, int, Array]]:
+    """j ≤ l and W_jᵀ (c_jl * W_l) for the inner rows of a piece."""
+    sides, reach, inner = by_time(piece.whole), kernel.shape[2] // 2, _inner_rows(piece, free, columns)
     size = fft.next_fast_len(sides.shape[2] + reach, real=True)
-    wrapped = np.zeros((*kernel.shape[:2], size))  # the middle of the kernel is lag zero
-    wrapped[..., : reach + 1] = kernel[..., reach:]
-    if reach:
-        wrapped[..., -reach:] = kernel[..., :reach]
-    response = fft.rfft(wrapped)  # (J, J, F)
-    moving = [np.flatnonzero(w.any(axis=1)) for w in sides[:, free]]
-    inner = [np.ascontiguousarray(w[free[m], piece.inner]) for w, m in zip(sides, moving, strict=True)]
-    for second, columns in enumerate(moving):
-        slow[second][np.ix_(columns, columns)] += inner[second] @ inner[second].T
-        spectrum = fft.rfft(sides[second, free[columns]], size)
+    for second, own in enumerate(columns):
+        wrapped = np.zeros((len(kernel), size))  # the middle of the kernel is lag zero
+        wrapped[:, : reach + 1] = kernel[:, second, reach:]
+        if reach:
+            wrapped[:, -reach:] = kernel[:, second, :reach]
+        response = fft.rfft(wrapped)  # (J, F)
+        spectrum = fft.rfft(sides[second, free[own]], size)
         for first in range(second + 1) if across else (second,):
-            alike = fft.irfft(spectrum * response[first, second], size)[:, piece.inner]
-            block = inner[first] @ alike.T
-            total[first, second][np.ix_(moving[first], columns)] += block
-            if first != second:
-                total[second, first][np.ix_(columns, moving[first])] += block.T
+            alike = fft.irfft(spectrum * response[first], size)[:, piece.inner]
+            yield first, second, inner[first] @ alike.T
 
 
 def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedErrors) -> Sandwich:
@@ -176,7 +195,7 @@ def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedError
     residuals = errors.residuals(equations, fit)
     meat = errors.meat(equations, residuals)
     root = fit.inverse_root
-    half = root.T @ meat.sum(axis=(0, 1)) @ root
+    half = root.T @ meat.whole @ root
     covariance = np.zeros((len(fit.values), len(fit.values)))
     covariance[np.ix_(fit.free, fit.free)] = root @ (0.5 * (half + half.T)) @ root.T
     freedoms = np.sum([taper.freedom(c.rows) * c.left(taper) for c, taper in residuals.tapered], axis=0)
@@ -192,16 +211,19 @@ def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedError
     )
 
 
-def _worth(fit: LinearFit, meat: Array) -> Array:
+def _worth(fit: LinearFit, meat: Meat) -> Array:
     """(J,) rows times how much smaller the variances of these parameters would be with errors that are independent."""
     root, compressed = fit.inverse_root, fit.compressed
-    scaled = compressed.factors[..., fit.free] / fit.weights[:, None, None] @ root
-    hat = (scaled**2).sum(axis=(0, 2, 3))  # per joint: trace of A⁻¹ Wⱼᵀ Wⱼ / wⱼ²
+    every = np.zeros((len(fit.values), root.shape[1]))
+    every[fit.free] = root
+    scaled = compressed.by_piece.over(compressed.per_group(fit.weights)).times(every)
+    hat = np.array([(one**2).sum() for one in scaled])  # per joint: trace of A⁻¹ Wⱼᵀ Wⱼ / wⱼ²
     rows = compressed.rows.sum(axis=0)
     variance = compressed.squares(fit.values).sum(axis=0) / np.maximum(rows - hat, 1.0)
-    white, spread = hat * variance / fit.weights**2, np.einsum("gf,jjgh,hf->j", root, meat, root)
-    if len(spread) < len(white):  # not known by joints
-        white = np.asarray(white.sum())
+    white = hat * variance / fit.weights**2
+    spread = np.array([((b @ root[c]) * root[c]).sum() for c, b in meat.own])
+    if not meat.own:  # not known by joints
+        white, spread = np.asarray(white.sum()), np.array([((meat.whole @ root) * root).sum()])
     return np.asarray(rows * np.where(spread > 0.0, white / np.maximum(spread, 1e-300), 1.0))
 
 
@@ -250,7 +272,7 @@ class HeteroscedasticErrors(CorrelatedErrors):
     def taper(self, lags: int) -> Taper:
         return Taper.bartlett(lags)
 
-    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Array:
+    def meat(self, equations: LinearEquations, residuals: CorrelatedResiduals) -> Meat:
         fit = residuals.fit
         f = len(fit.free)
         total = np.zeros((f, f))
@@ -262,7 +284,7 @@ class HeteroscedasticErrors(CorrelatedErrors):
             scores = (np.einsum("jfm,jm->fm", sides[:, fit.free], errors) for sides, errors in scaled)
             for window in _windows(scores, width[rate], f):
                 total += window @ window.T / width[rate]
-        return total[None, None]
+        return Meat(whole=total)
 
 
 def _windows(scores: Iterator[Array], width: int, f: int) -> Iterator[Array]:

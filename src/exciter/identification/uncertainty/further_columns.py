@@ -97,7 +97,7 @@ class FurtherColumns(ABC):
     def power(self, column: int, joint: int) -> float:
         """Mean square of a column in the equations of a joint."""
         found = self.compressed
-        squares = (found.factors[:, joint, :, column] ** 2).sum()
+        squares = found.by_piece.column_squares(column)[joint]
         return float(squares / max(found.rows[:, joint].sum(), 1))
 
     def fitted(self, weights: Array, prior: Array | None, errors: CorrelatedErrors) -> tuple[Array, Pulled]:

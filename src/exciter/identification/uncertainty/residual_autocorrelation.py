@@ -125,13 +125,15 @@ class LinearFit:
     @property
     def is_least_squares(self) -> bool:
         """Whether the values are those of least squares with these weights, within a hundredth of σ."""
-        left = self.compressed.factors @ np.append(-self.values, 1.0) / self.weights[:, None]
-        scaled = self.compressed.factors[..., self.free] / self.weights[:, None, None]
-        score = np.einsum("gjrf,gjr->f", scaled, left)
-        size = np.linalg.norm(self.compressed.factors[..., -1] / self.weights[:, None])
+        compressed = self.compressed
+        scaled = compressed.by_piece.over(compressed.per_group(self.weights))
+        score = np.zeros(len(self.values))
+        for own, block, left in zip(scaled.own, scaled.blocks, scaled.residuals(self.values), strict=True):
+            score[own[:-1]] += np.einsum("grc,gr->c", block[..., :-1], left)
+        size = float(np.sqrt((compressed.signal / self.weights**2).sum()))
         return bool(
-            np.linalg.norm(self.inverse_root.T @ score)
-            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * float(size))
+            np.linalg.norm(self.inverse_root.T @ score[self.free])
+            <= max(SAME_ESTIMATE_SIGMAS, ESTIMATE_ROUNDING_FRACTION * size)
         )
 
 
@@ -309,6 +311,7 @@ def _pairs(rows: Array) -> Array:
 def _probes(fit: LinearFit) -> Array:
     """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
     root, p = fit.inverse_root, len(fit.values)
+    root = root * np.where(root.diagonal() < 0.0, -1.0, 1.0)  # whatever signs a factorisation chose
     enough = COLUMN_PROBES if fit.compressed.fewest_rows < FEW_PROBES_ROWS else 2
     if root.shape[1] > enough:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))

@@ -1,0 +1,144 @@
+"""What thirty axes cost, and how costs grow with their number.
+
+    python benchmarks/axes.py grow [--axes 6 12 24 48] [--chain]
+    python benchmarks/axes.py robot URDF [--log-seconds 60] [--design-seconds 60] [--config F]
+
+grow: arms of six axes around one base, as many as asked for; beside it (--chain) one chain of as many axes, in which
+every joint moves all that follow. For each number `exciter base`, a design of one start, and an automatic `exciter
+identify` of 20 s at 200 Hz. The last column is the exponent by which the time of a step grew since the number before: 1
+when it grows as the number of axes does.
+robot: of one description `exciter base`, a certified design of one start with self-collision, `exciter simulate` at 500
+Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures.
+Every figure is a command in a process of its own: seconds of the processor beside those on the wall, for the machine
+may have other things to do, and peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from memory import MEGABYTE, Measured, measured
+
+import exciter as ex
+from exciter.dynamics.model import DynamicModel
+from exciter.validation.inertia_matrix import base_chi, inertia_matrices
+
+ARM_AXES = ("z", "y", "y", "x", "y", "x")  # of the six joints of an arm
+ARM_LENGTHS = (0.2, 0.4, 0.35, 0.1, 0.1, 0.08)  # [m] from one joint to the next
+ARM_MASSES = (6.0, 8.0, 5.0, 2.0, 1.5, 0.5)  # [kg]
+ARM_TORQUES = (200.0, 200.0, 120.0, 40.0, 40.0, 15.0)  # [N·m]
+ARM_DISTANCE = 3.0  # [m] between neighbours, so that they cannot meet
+CHAIN_LIGHTENING = 0.9  # masses of a chain, from one six to the next
+GROWTH_SECONDS, GROWTH_RATE = 20, 200  # of the log, [s] and [Hz]
+JUDGED_POSTURES = 10_000
+
+
+def urdf(axes: int, *, chain: bool) -> str:
+    """Arms beside each other, or one chain."""
+    parts = ['<robot name="axes">', '<link name="base"/>']
+    parent = "base"
+    for k in range(axes):
+        arm, at = divmod(k, len(ARM_AXES))
+        first = at == 0 and not (chain and arm)
+        parent = "base" if first else parent
+        origin = f"{ARM_DISTANCE * arm} 0 0.1" if first else f"0 0 {ARM_LENGTHS[at - 1]}"
+        axis = " ".join("1" if name == ARM_AXES[at] else "0" for name in "xyz")
+        mass, length = ARM_MASSES[at] * (CHAIN_LIGHTENING**arm if chain else 1.0), ARM_LENGTHS[at]
+        heavy = mass * (0.003 + length**2 / 12.0)
+        torque = ARM_TORQUES[at] * (axes / len(ARM_AXES) if chain else 1.0) ** 2
+        parts.append(
+            f'<joint name="j{k + 1}" type="revolute"><parent link="{parent}"/><child link="l{k + 1}"/>'
+            f'<origin xyz="{origin}"/><axis xyz="{axis}"/>'
+            f'<limit lower="-2.5" upper="2.5" velocity="3" effort="{torque}"/></joint>'
+            f'<link name="l{k + 1}"><inertial><origin xyz="0.01 0.02 {length / 2}"/><mass value="{mass}"/>'
+            f'<inertia ixx="{heavy}" iyy="{heavy}" izz="{0.004 * mass}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+        parent = f"l{k + 1}"
+    return "\n".join([*parts, "</robot>"])
+
+
+def line(name: str, found: Measured, before: Measured | None = None, ratio: float = 2.0) -> str:
+    text = f"{name:30} {found.processor:8.1f} s {found.seconds:8.1f} s {found.peak / MEGABYTE:8.0f} MB"
+    if before is not None:
+        text += f"   {np.log(found.processor / before.processor) / np.log(ratio):6.2f}"
+    return text
+
+
+def grow(axes: list[int], *, chain: bool) -> None:
+    title = "one chain" if chain else "arms of six axes"
+    print(f"{title:30} {'processor':>10} {'wall':>10} {'peak':>11}   growth")
+    before = dict[str, Measured]()
+    for index, n in enumerate(axes):
+        with tempfile.TemporaryDirectory() as folder:
+            at = Path(folder)
+            robot, log = str(at / "robot.urdf"), str(at / "log.csv")
+            Path(robot).write_text(urdf(n, chain=chain))
+            (at / "design.yaml").write_text(
+                "constraints: {ground: none}\n"
+                f"trajectory: {{family: fourier, period: {GROWTH_SECONDS / 2}}}\n"
+                f"simulate: {{log: {{rate: {GROWTH_RATE}}}}}\n"
+            )
+            settings = ("--config", str(at / "design.yaml"), "-q")
+            steps = {"base": measured("base", robot)}
+            steps["design"] = measured("design", robot, "-o", str(at / "out"), "--starts", "1", *settings)
+            measured("simulate", robot, str(at / "out/trajectory.json"), "-o", log, "--periods", "2", *settings)
+            steps["identify"] = measured("identify", robot, log, "-o", str(at / "found"), "-q")
+        ratio = n / axes[index - 1] if index else 2.0
+        for name, found in steps.items():
+            print(line(f"{n} axes: {name}", found, before.get(name), ratio), flush=True)
+        before = steps
+
+
+def one_robot(path: Path, log_seconds: float, design_seconds: float, config: Path | None) -> None:
+    robot = ex.load(path)
+    print(f"{robot.name}: {robot.n} axes in {len(robot.limbs)} limbs of {[len(limb) for limb in robot.limbs]}")
+    print(f"{'':30} {'processor':>10} {'wall':>10} {'peak':>11}")
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        settings = () if config is None else ("--config", str(config))
+        print(line("base", measured("base", str(path))), flush=True)
+        asked = ("--starts", "1", "--time-limit", f"{design_seconds:g}", "-q", *settings)
+        print(line("design", measured("design", str(path), "-o", str(at / "out"), *asked)), flush=True)
+        made = json.loads((at / "out/design.json").read_text())
+        duration = made["trajectory"]["period"] if "trajectory" in made else 10.0
+        (at / "simulate.yaml").write_text("simulate: {log: {rate: 500}}\n")
+        more = ("--periods", str(round(log_seconds / duration)), "--config", str(at / "simulate.yaml"), "-q")
+        log = str(at / "log.csv")
+        found = measured("simulate", str(path), str(at / "out/trajectory.json"), "-o", log, *more)
+        print(line("simulate", found), flush=True)
+        print(line("identify", measured("identify", str(path), log, "-o", str(at / "found"), "-q")), flush=True)
+        result = ex.open(at / "found")
+        print(f"certified: {made['certificate']['certified']}, {made['criterion']} {made['value']:.1f}")
+        print(f"physically consistent: {result.physically_consistent}; {result.fit[0].total_percent:.2f} % residual")
+        model: DynamicModel = result.identification.problem.model
+        low, high = robot.position_range()
+        q = low + (high - low) * np.random.default_rng(0).random((JUDGED_POSTURES, robot.n))
+        matrices = inertia_matrices(model, base_chi(model, result.identification.estimate.values), q)
+        positive = int((np.linalg.eigvalsh(matrices)[:, 0] > 0.0).sum())
+        print(f"positive definite inertia matrix: {positive} of {JUDGED_POSTURES} postures")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = parser.add_subparsers(dest="what", required=True)
+    growing = parts.add_parser("grow")
+    growing.add_argument("--axes", type=int, nargs="+", default=[6, 12, 24, 48])
+    growing.add_argument("--chain", action="store_true")
+    single = parts.add_parser("robot")
+    single.add_argument("path", type=Path)
+    single.add_argument("--log-seconds", type=float, default=60.0)
+    single.add_argument("--design-seconds", type=float, default=60.0)
+    single.add_argument("--config", type=Path)
+    given = parser.parse_args()
+    if given.what == "grow":
+        grow(given.axes, chain=given.chain)
+    else:
+        one_robot(given.path, given.log_seconds, given.design_seconds, given.config)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Least squares block by block: parameters that no row has in common are found each for themselves.
+
+A joint's torque depends on the links it moves. Limbs that share no joint but the base have no column of W in common, so
+that R is block diagonal, and whatever is cubic in the number of parameters is cubic in those of a limb. Blocks are the
+connected groups of columns of any rows, zeros being exact: W has them, and what is made block by block keeps them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from exciter.typing import Array, Index
+
+Block = tuple[Index, Index]
+
+
+def independent_blocks(rows: Array) -> list[Block]:
+    """(rows, columns) of each block of (m, c), in the order of their first columns; zeros belong to none."""
+    m, c = rows.shape
+    at, columns = np.nonzero(rows)
+    graph = sparse.coo_matrix((np.ones(len(at), dtype=np.int8), (at, m + columns)), shape=(m + c, m + c))
+    labels = csgraph.connected_components(graph, directed=False)[1]
+    used, first = np.unique(labels[m + np.unique(columns)], return_index=True)
+    order = used[np.argsort(first)]
+    return [(np.flatnonzero(labels[:m] == label), np.flatnonzero(labels[m:] == label)) for label in order]
+
+
+def upper_factor(rows: Array) -> Array:
+    """(c, c) upper triangular R of rows (m, c), RᵀR = rowsᵀ rows; the last column, the right sides, is in no block, and
+    below it is what no parameters explain."""
+    size = rows.shape[1]
+    upper = np.zeros((size, size))
+    blocks = independent_blocks(rows[:, :-1])
+    if len(blocks) <= 1:
+        found = np.linalg.qr(rows, mode="r")
+        upper[: len(found)] = found
+        return upper
+    rest = np.ones(len(rows), dtype=np.bool_)
+    squares = 0.0
+    for at, columns in blocks:
+        rest[at] = False
+        both = np.append(columns, size - 1)
+        found = np.linalg.qr(rows[np.ix_(at, both)], mode="r")
+        r = np.zeros((len(both), len(both)))
+        r[: len(found)] = found
+        upper[np.ix_(columns, both)] = r[:-1]
+        squares += r[-1, -1] ** 2
+    upper[-1, -1] = np.sqrt(squares + float((rows[rest, -1] ** 2).sum()))
+    return upper

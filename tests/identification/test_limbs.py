@@ -1,0 +1,144 @@
+"""Limbs that share no joint but the base: solved one by one, and found to be what all of them together are."""
+
+import importlib
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from exciter.dynamics.model import DynamicModel
+from exciter.identification.estimators.least_squares import NonNegative, WeightedLeastSquares
+from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
+from exciter.identification.information.joint_factors import JointFactors
+from exciter.identification.information.problem import Problem
+from exciter.identification.physical.prior_metric import StandardEquations, base_prior
+from exciter.identification.physical.prior_values import BestKnown
+from exciter.identification.runs.run import Run
+from exciter.identification.selection.friction_candidates import usual_candidates
+from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
+from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
+from exciter.independent_blocks import independent_blocks, upper_factor
+from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
+from exciter.robot import load
+from support.paths import ROBOTS
+from support.robots import smooth_motion
+
+SPLIT = (  #: modules that work block by block
+    "exciter.independent_blocks",
+    "exciter.identification.information.information",
+    "exciter.identification.estimators.least_squares",
+    "exciter.identification.physical.prior_metric",
+    "exciter.identification.physical.cone_program",
+    "exciter.identification.selection.friction_equations",
+)
+USUAL = (RotorInertia(), Viscous(), Coulomb())
+
+
+@pytest.fixture
+def problem() -> Problem:
+    """Two arms whose waist is locked; noise that the bounds of physics can feel."""
+    model = DynamicModel(load(ROBOTS / "two_arms.urdf").lock({"waist": 0.2}), USUAL)
+    assert [len(limb) for limb in model.robot.limbs] == [3, 2]
+    motion = smooth_motion(model.robot, np.arange(1200) * 0.01, 5)
+    torque = model.torque(motion, model.nominal)
+    noise = 0.1 * torque.std(axis=0) * np.random.default_rng(1).standard_normal(torque.shape)
+    return Problem(model, (Run.at(motion, torque + noise, 100.0),), folds=4)
+
+
+def whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything in one block, from now on."""
+    for name in SPLIT:
+        module = importlib.import_module(name)
+        assert hasattr(module, "independent_blocks")
+        one = lambda rows: [(np.arange(len(rows)), np.arange(rows.shape[1]))]  # noqa: E731
+        monkeypatch.setattr(module, "independent_blocks", one)
+
+
+def again(problem: Problem) -> Problem:
+    """Nothing remembered."""
+    return Problem(problem.model, problem.runs, problem.formulation, problem.folds)
+
+
+def test_blocks_are_connected_columns_and_their_factor_is_that_of_all():
+    rng = np.random.default_rng(0)
+    rows = np.zeros((9, 7))
+    rows[:4, [0, 2, 5]], rows[4:8, [1, 4]] = rng.standard_normal((4, 3)), rng.standard_normal((4, 2))
+    assert [(at.tolist(), columns.tolist()) for at, columns in independent_blocks(rows)] == [
+        ([0, 1, 2, 3], [0, 2, 5]),
+        ([4, 5, 6, 7], [1, 4]),
+    ]
+    with_right = np.column_stack([rows, rng.standard_normal(9)])
+    upper = upper_factor(with_right)
+    assert_allclose(upper.T @ upper, with_right.T @ with_right, atol=1e-14)
+    assert_allclose(upper, np.triu(upper))
+    assert upper[0, 1] == upper[1, 2] == 0.0
+
+
+def test_factors_of_joints_have_their_own_columns_alone(problem):
+    found = problem.compressed
+    dense = found.factors
+    assert max(len(own) for own in found.by_piece.own) < dense.shape[-1]
+    values, rng = problem.nominal, np.random.default_rng(0)
+    left = dense @ np.append(-values, 1.0)
+    assert_allclose(found.squares(values), (left**2).sum(axis=2), rtol=1e-10)
+    inverse, sigma = np.linalg.inv(found.information().r), rng.uniform(1.0, 2.0, found.rows.shape)
+    hat = (((dense[..., :-1] / sigma[..., None, None]) @ inverse) ** 2).sum(axis=(2, 3))
+    assert_allclose(found.taken(inverse, sigma), hat * found.inflation, rtol=1e-9)
+    assert_allclose(JointFactors.of(dense).dense, dense)
+    chosen = rng.permutation(dense.shape[-1] - 1)[:9]
+    some, sides = found.columns(chosen), dense[..., [*chosen, -1]]
+    assert_allclose(np.linalg.matrix_transpose(some.factors) @ some.factors, sides.swapaxes(2, 3) @ sides, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        WeightedLeastSquares(),
+        NonNegative(),
+        Prior(weight=10.0, nonnegative=True),
+        PhysicallyConsistent(Prior(weight=0.1)),
+    ],
+    ids=lambda estimator: estimator.word,
+)
+def test_estimates_of_limbs_are_those_of_the_robot(problem, estimator, monkeypatch):
+    split = estimator.estimate(problem)
+    with_errors = with_correlated_errors(problem, split) if isinstance(estimator, WeightedLeastSquares) else split
+    whole(monkeypatch)
+    problem = again(problem)
+    together = estimator.estimate(problem)
+    assert_allclose((split.values - together.values) / together.std, 0.0, atol=1e-6)
+    assert_allclose(split.std, together.std, rtol=1e-7)
+    assert_allclose(split.noise, together.noise, rtol=1e-8)
+    if with_errors is not split:
+        expected = with_correlated_errors(problem, together)
+        assert_allclose(with_errors.covariance, expected.covariance, atol=1e-9 * expected.covariance.max())
+    if estimator.word == "consistent":  # bounds hold, or nothing was tested
+        assert any("held" in note.text for note in split.notes)
+
+
+def test_a_prior_says_the_same_of_limbs_and_of_the_robot(problem, monkeypatch):
+    reference = BestKnown().reference(StandardEquations.of(problem))
+    split = base_prior(problem.base, reference, 3.0)
+    whole(monkeypatch)
+    together = base_prior(problem.base, reference, 3.0)
+    assert_allclose(split.T @ split, together.T @ together, atol=1e-9 * np.abs(together).max() ** 2)
+
+
+def test_friction_of_limbs_is_chosen_as_that_of_the_robot(problem, monkeypatch):
+    candidates = usual_candidates()[:6]
+
+    def choice() -> FrictionChoice:
+        reference = BestKnown().reference(StandardEquations.of(problem))
+        return choose_friction(problem, candidates, (reference, 10.0))
+
+    split = choice()
+    whole(monkeypatch)
+    together = choice()
+    assert repr(split) == repr(together)
+    for name in (None, *(one.name for one in candidates)):
+        assert_allclose(split.held_out(name), together.held_out(name), rtol=1e-9)
+    assert len(split.doubts) == len(together.doubts)
+    scale = max(abs(value) for doubt in together.doubts for value in doubt.values()) if together.doubts else 1.0
+    for own, other in zip(split.doubts, together.doubts, strict=True):
+        for key in other:  # of another limb nothing changes
+            assert_allclose(own.get(key, 0.0), other[key], atol=1e-8 * scale)
