@@ -102,7 +102,7 @@ NAMES = {"runs": "run"}
 BESIDE = {
     "noise": (0.9, 1.8, 0.9),
     "uncertainty": HeteroscedasticErrors(),
-    "folds": 4,
+    "folds": 3,
     "route": FilteredDifferences(20.0),
     "control": ComputedTorque(bandwidth=10.0, rate=250.0),
 }

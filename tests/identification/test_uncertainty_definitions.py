@@ -316,7 +316,12 @@ def test_the_sandwich_of_two_rates_is_the_dense_one(
     for lags in (0, 5, 1000):
         errors = StationaryErrors(lags, across)
         meat, expected = stationary(parts, block, fit.values, lags, across)
-        assert_allclose(errors.meat(equations, errors.residuals(equations, fit)), meat, rtol=1e-7, atol=1e-9)
+        of_errors = errors.meat(equations, errors.residuals(equations, fit))
+        assert_allclose(of_errors.whole, meat.sum(axis=(0, 1)), rtol=1e-7, atol=1e-9)
+        for j, (columns, own) in enumerate(of_errors.own):
+            alone = np.zeros((3, 3))
+            alone[np.ix_(columns, columns)] = own
+            assert_allclose(alone, meat[j, j], rtol=1e-7, atol=1e-9)
         found = sandwich(equations, fit, errors)
         assert_allclose(found.covariance, expected.covariance, rtol=1e-7, atol=1e-12)
         assert_allclose(found.independent, expected.independent, rtol=1e-7)

@@ -280,6 +280,15 @@ def test_a_campaign_saved_and_killed_is_refused_or_whole(tmp_path, made, quick):
     assert seen[-1] == 2
 
 
+@pytest.fixture
+def ctrl_c():
+    """Interrupts are heard, also where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("moment", ["tidying up", "printing"])
 def test_ctrl_c_when_all_is_written_changes_no_exit_code(tmp_path, made, quick, capsys, monkeypatch, moment):
     folder, config, calls = tmp_path / "out", tmp_path / "asked.yaml", []
@@ -309,6 +318,7 @@ def json_rounds(folder):
     return len(json.loads((folder / "campaign.json").read_text())["rounds"])
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_the_end_is_told(tmp_path, made, quick, capsys, monkeypatch):
     """When the second round is there, and the summary does not speak of it yet."""
     folder, config, saved = tmp_path / "out", tmp_path / "asked.yaml", Identified.save

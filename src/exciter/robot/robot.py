@@ -295,14 +295,11 @@ class Robot:
     @property
     def limbs(self) -> tuple[tuple[int, ...], ...]:
         """Joints in groups that move no body in common: limbs that share no joint but the base."""
-        moved = np.zeros((len(self.bodies), self.n))
-        for body, row in enumerate(moved):
-            row[list(self.movers(body))] = 1.0
-        return tuple(tuple(joints.tolist()) for _, joints in independent_blocks(moved))
+        moved = [np.isin(np.arange(self.n), self.movers(body)) for body in range(len(self.bodies))]
+        return tuple(tuple(joints.tolist()) for _, joints in independent_blocks(np.array(moved, dtype=np.float64)))
 
     def with_bodies(self, bodies: Sequence[Joint]) -> Self:
-        """With other geometry or inertias of the same tree; the joints follow, and keep their limits where some bodies
-        follow them."""
+        """With other geometry or inertias of the same tree; joints that bodies follow keep their limits."""
         if self.coupling is None:
             return replace(self, joints=tuple(bodies))
         found = {body.name: body for body in bodies}
