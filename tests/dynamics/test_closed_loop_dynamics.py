@@ -136,7 +136,7 @@ def test_four_bar_torque_by_virtual_work():
 
 def test_parallelogram_torques_in_closed_form():
     """Two parallel pairs with the waist held: upper arm and rod lean by θ₁, crank and forearm by θ₂. A centre of mass
-    is at R(θ₁) a + R(θ₂) b in the plane, so with A = Σ I + m |a|², B = Σ I + m |b|² and k(δ) = Σ m a·R(δ) b, δ = θ₂ − θ₁
+    is at R(θ₁) a + R(θ₂) b in the plane: with A = Σ I + m |a|², B = Σ I + m |b|², k(δ) = Σ m a·R(δ) b and δ = θ₂ − θ₁
 
         τ₁ = A θ̈₁ + k θ̈₂ + k' θ̇₂² + g ∂h/∂θ₁,    τ₂ = B θ̈₂ + k θ̈₁ − k' θ̇₁² + g ∂h/∂θ₂
 
