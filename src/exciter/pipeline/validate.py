@@ -52,9 +52,13 @@ class Validated:
     def sentences(self) -> tuple[str, ...]:
         """Of the model, beside those of its runs."""
         matrix = () if self.inertia is None else self.inertia.sentences
+        return (*matrix, *self.left_out, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What could not be asked of such a robot."""
         reason = not_simulated(self.model.model.robot)
-        left_out = (f"not simulated: {reason}",) if reason else ()
-        return (*matrix, *left_out, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
+        return (f"not simulated: {reason}",) if reason else ()
 
     @property
     def notes(self) -> tuple[Note, ...]:
