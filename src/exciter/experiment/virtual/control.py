@@ -133,7 +133,7 @@ def _rigid_torque(robot: Robot) -> Callable[[Array, Array, Array], Array]:
 
 
 def _closed_torque(robot: Robot) -> Callable[[Array, Array, Array], Array]:
-    """The same of a robot with loops, which are closed from the state before: seven times as fast as from anywhere."""
+    """The same of a robot with loops, which are closed from the state before: faster than from anywhere."""
     from exciter.experiment.virtual.plant import build
 
     unit = 1.0  # [kg·m²] rotors, without which a joint may have nothing to move; they are taken off again
