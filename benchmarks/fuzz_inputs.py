@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import fuzz_constrained as constrained
 from fuzz_damage import BOMBS
 
 from exciter.dynamics.model import DynamicModel
@@ -385,7 +386,11 @@ def _virtual(path: Path, rng: random.Random) -> None:
 
 
 def _of_tests(end: str) -> Callable[[], list[File]]:
-    return lambda: [(end, "xml", path.read_bytes()) for path in sorted(ROBOTS.glob(f"*{end}"))]
+    return lambda: [(Path(end).suffix or end, "xml", path.read_bytes()) for path in sorted(ROBOTS.glob(f"*{end}"))]
+
+
+def _each(suffix: str, texts: Iterable[bytes]) -> list[File]:
+    return [(suffix, "xml", text) for text in texts]
 
 
 def _trees(texts: Iterable[str]) -> Callable[[], list[File]]:
@@ -437,6 +442,11 @@ READERS: dict[str, Reader] = {
     "truth": Reader(truth, _one(truth_file), 5),
     "result": Reader(result, _one(result_file), 1),
     "designed": Reader(designed, _of_design, 3),
+    "loops": Reader(constrained.closed, _trees(constrained.LOOPS), 1),
+    "mimics": Reader(constrained.coupled, lambda: _each(".urdf", constrained.coupled_files()), 3),
+    "equalities": Reader(constrained.coupled, lambda: _each(".xml", constrained.tied_files()), 1),
+    "free-base": Reader(constrained.free, _of_tests("quadruped.urdf"), 2),
+    "base-log": Reader(constrained.base_log, lambda: _trees(constrained.base_logs())(), 4),
     "checkpoint": Reader(checkpoint, lambda: [(".json", "lines", checkpoint_file())], 2),
 }
 

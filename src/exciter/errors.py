@@ -14,6 +14,8 @@ from typing import Any
 MOST_SHOWN_CHARACTERS = 80  # characters of a foreign value in a message
 MOST_SHOWN_DIGITS = 40  # of a whole number
 LONGEST_MESSAGE = 2000  # characters; a line that nobody reads to its end helps nobody
+MOST_LISTED_NAMES = 40  # of valid ones behind a wrong one
+MOST_NAMES_LIKE_IT = 12  # where there are more
 MESSAGE_HEAD = 1500  # of these, from the start; the advice stands at the end
 
 UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")  #: of Unicode: control, format, surrogate, ends of lines
@@ -56,9 +58,12 @@ class RecordingError(ExciterError):
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
-    """Message for a name that does not exist, listing the valid ones."""
-    names, name = list(valid), _cut(str(name))
-    return f"unknown {what} '{name}'; valid names: {', '.join(names)}{did_you_mean(name, names)}"
+    """Message for a name that does not exist, listing the valid ones; of very many (frames of a humanoid) those most
+    like it."""
+    names, name = list(dict.fromkeys(valid)), _cut(str(name))
+    listed = names if len(names) <= MOST_LISTED_NAMES else get_close_matches(name, names, MOST_NAMES_LIKE_IT, 0.0)
+    others = "" if listed is names else f", … and {len(names) - len(listed)} others"
+    return f"unknown {what} '{name}'; valid names: {', '.join(listed)}{others}{did_you_mean(name, names)}"
 
 
 def not_allowed(given: Any, words: Iterable[str]) -> str:

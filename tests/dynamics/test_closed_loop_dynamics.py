@@ -18,19 +18,11 @@ from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.spatial import from_pseudo_inertia
-from support.loops import FOUR_BAR_POSTURE, four_bar, four_bar_angles, spatial_loop
+from support.constrained_robots import crank_and_rocker, palletiser
+from support.loops import four_bar_angles, spatial_loop
 
 ROBOTS = Path(__file__).parents[1] / "robots"
 ROD = 0.8  # m, of the palletiser, as long as its upper arm
-
-
-def crank_and_rocker(**options):
-    loop = [KinematicLoop("connect", ("coupler_end", "rocker_end"))]
-    return with_loops(four_bar(**options), loop, ["crank"], FOUR_BAR_POSTURE)
-
-
-def palletiser():
-    return ex.load(ROBOTS / "palletiser.urdf", ROBOTS / "palletiser.yaml")
 
 
 MADE = {
@@ -140,6 +132,44 @@ def test_four_bar_torque_by_virtual_work():
     power = Dynamics(robot).inverse_dynamics(motion)[:, 0] * speed
     slope = (8 * (energy(time + h) - energy(time - h)) - (energy(time + 2 * h) - energy(time - 2 * h))) / (12 * h)
     assert np.abs(power - slope).max() <= 1e-6 * np.abs(slope).max()
+
+
+def test_parallelogram_torques_in_closed_form():
+    """Two parallel pairs with the waist held: upper arm and rod lean by θ₁, crank and forearm by θ₂. A centre of mass
+    is at R(θ₁) a + R(θ₂) b in the plane: with A = Σ I + m |a|², B = Σ I + m |b|², k(δ) = Σ m a·R(δ) b and δ = θ₂ − θ₁
+
+        τ₁ = A θ̈₁ + k θ̈₂ + k' θ̇₂² + g ∂h/∂θ₁,    τ₂ = B θ̈₂ + k θ̈₁ − k' θ̇₁² + g ∂h/∂θ₂
+
+    written from the numbers of palletiser.urdf, in x and z, turned about y, and nothing else of the package."""
+    arm, tail, base = np.array([0.0, 0.8]), np.array([-0.25, 0.0]), np.zeros(2)
+    bodies = (  # mass, I about y, a, b of the centre (x, z), which of the two it turns with
+        (25.0, 1.6, np.array([0.02, 0.35]), base, 0),
+        (18.0, 2.2, arm, np.array([0.4, 0.02]), 1),
+        (6.0, 0.06, base, np.array([-0.1, 0.0]), 1),
+        (5.0, 0.3, np.array([0.0, 0.4]), tail, 0),
+    )
+    robot = palletiser().lock({"waist": 0.0})
+    first, second = robot.joint_names.index("shoulder"), robot.joint_names.index("crank")
+    motion = states(robot, 20, seed=4, spread=0.5)
+    (t1, t2), (d1, d2), (s1, s2) = ((x[:, first], x[:, second]) for x in (motion.q, motion.qd, motion.qdd))
+    a_sum = sum(m * a @ a + (i if pair == 0 else 0.0) for m, i, a, _, pair in bodies)
+    b_sum = sum(m * b @ b + (i if pair == 1 else 0.0) for m, i, _, b, pair in bodies)
+    along = sum(m * (a @ b) for m, _, a, b, _ in bodies)
+    across = sum(m * (a[1] * b[0] - a[0] * b[1]) for m, _, a, b, _ in bodies)
+    delta = t2 - t1
+    # about y: R(θ) (x, z) = (x cos θ + z sin θ, z cos θ − x sin θ)
+    k, slope = along * np.cos(delta) - across * np.sin(delta), -along * np.sin(delta) - across * np.cos(delta)
+
+    def weight(moments, angle):  # g ∂z/∂θ
+        x, z = moments
+        return -9.81 * (x * np.cos(angle) + z * np.sin(angle))
+
+    held = [weight(sum(body[0] * body[2 + which] for body in bodies), angle) for which, angle in enumerate((t1, t2))]
+    expected = np.empty_like(motion.q)
+    expected[:, first] = a_sum * s1 + k * s2 + slope * d2**2 + held[0]
+    expected[:, second] = b_sum * s2 + k * s1 - slope * d1**2 + held[1]
+    got = Dynamics(robot).inverse_dynamics(motion)
+    assert np.abs(got - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", ["four bar", "weld", "palletiser"])

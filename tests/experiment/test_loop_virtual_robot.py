@@ -8,6 +8,7 @@ import pytest
 import exciter as ex
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
+from exciter.experiment.virtual.control import FRICTION_FADE_SPEED, ComputedTorque
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.robot.loop_assembly import KinematicLoop, with_loops
@@ -43,6 +44,21 @@ def test_state_by_state_is_the_batch(name):
         plant.forward(plant.data)
         asked = dynamics.inverse_dynamics(Motion.at(u[k : k + 1], ud[k : k + 1], plant.data.qacc[None]))
         np.testing.assert_allclose(asked[0], tau[k], atol=1e-8 * max(1.0, np.abs(asked).max()))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_computed_torque_is_inverse_dynamics(name):
+    """State by state, with jumps between them; without feedback, as the robot is where it should be."""
+    robot, rng = MADE[name](), np.random.default_rng(1)
+    u = robot.coupling.home + rng.uniform(-0.1, 0.1, (6, robot.n))
+    planned = Motion(np.arange(6.0), u, *rng.uniform(-1, 1, (2, *u.shape)))
+    law = ComputedTorque().law(robot, planned)
+    found = np.array([law(k, planned.q[k], planned.qd[k]) for k in range(len(planned))])
+    expected = Dynamics(robot).inverse_dynamics(planned)
+    friction = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
+    expected = expected + friction["viscous"] * planned.qd + friction["rotor_inertia"] * planned.qdd
+    expected += friction["coulomb"] * np.tanh(planned.qd / FRICTION_FADE_SPEED)
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def test_energy_is_kept_without_friction():

@@ -141,7 +141,7 @@ def test_what_cannot_close_is_told_with_its_place():
     assert not closed.all()
     first = int(np.argmin(closed))
     with pytest.raises(
-        LoopError, match=rf"'connect of 'coupler_end' and 'rocker_end'' cannot close at sample {first} \(rocker"
+        LoopError, match=rf"connect of 'coupler_end' and 'rocker_end' cannot close at sample {first} \(rocker"
     ):
         rocking.motion(Motion.at(u))
     assert not rocking.closed(np.array([[40.0]]))[1].any()

@@ -14,19 +14,10 @@ from exciter.errors import MotionError, RobotError
 from exciter.robot import Robot, load
 from exciter.robot import base_motion as base
 from exciter.robot.robot import FREE_BASE_JOINTS
+from support.constrained_robots import FLYING_ARM
 from support.paths import ROBOTS
 
 QUADRUPED = ROBOTS / "quadruped.urdf"
-FLYING_ARM = """<mujoco model="flying_arm"><worldbody>
-  <geom type="plane" size="1 1 0.1"/>
-  <body name="frame" pos="1 2 3"><freejoint/>
-    <inertial pos="0.01 0.02 0.03" mass="1.5" fullinertia="0.02 0.03 0.04 0.001 0.002 0.003"/>
-    <geom type="box" size="0.1 0.1 0.02"/>
-    <body name="arm" pos="0 0 -0.1"><joint name="shoulder" axis="0 1 0" range="-1 1"/>
-      <inertial pos="0 0 -0.1" mass="0.3" diaginertia="0.002 0.002 0.0002"/>
-      <body name="hand" pos="0 0 -0.2"><joint name="wrist" axis="1 0 0"/>
-        <inertial pos="0 0.01 -0.05" mass="0.1" diaginertia="0.0003 0.0003 0.0001"/></body></body></body>
-</worldbody></mujoco>"""
 
 
 @pytest.fixture(scope="module")

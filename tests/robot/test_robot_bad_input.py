@@ -14,6 +14,7 @@ from exciter.errors import ExciterError, RobotError
 from exciter.notes import texts
 from exciter.robot import xml_safety
 from exciter.robot.description import read_mjcf, read_urdf
+from exciter.robot.drawing import drawing
 from exciter.robot.load import RobotOptions, load, options_from
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import asset_path
@@ -358,29 +359,71 @@ MESH = "package://gripper_arm/meshes/shoulder.stl"
     ],
 )
 def test_mesh_paths_outside_the_folder(path: str, tmp_path: Path) -> None:
-    line = refusal(tmp_path, changed(GRIPPER, MESH, path))
-    assert "lies outside the allowed folder" in line or "only paths, file:// and package:// are allowed" in line
+    """Never opened: a note says so, and the link is not measured."""
+    file = tmp_path / "robot.urdf"
+    file.write_text(changed(GRIPPER, MESH, path))
+    robot = load(file)
+    assert [line for line in texts(robot.notes) if "not opened" in line and "outside the allowed folder" in line]
+    assert not [shape.mesh for shape in robot.shapes if shape.visible and shape.mesh]
     asset = f'<asset><mesh name="m" file="{path}"/></asset></mujoco>'
-    line = refusal(tmp_path, changed(ARM, "</mujoco>", asset), "robot.xml")
-    assert "mesh or texture" in line
+    (tmp_path / "robot.xml").write_text(changed(ARM, "</mujoco>", asset))
+    robot = load(tmp_path / "robot.xml")
+    assert [line for line in texts(robot.notes) if "not opened" in line and "outside the allowed folder" in line]
+
+
+TETRAHEDRON = """solid t
+facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet
+facet normal 0 1 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 0 1\nendloop\nendfacet
+facet normal 1 0 0\nouter loop\nvertex 0 0 0\nvertex 0 1 0\nvertex 0 0 1\nendloop\nendfacet
+facet normal 1 1 1\nouter loop\nvertex 1 0 0\nvertex 0 1 0\nvertex 0 0 1\nendloop\nendfacet
+endsolid t
+"""
+ONE_LINK = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0"
+iyy="1" iyz="0" izz="1"/></inertial>{}</link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+ONE_BODY = """<mujoco><asset><mesh name="m" file="{}"/></asset><worldbody><body name="b"><joint name="j"/>
+<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+
+
+WAYS_OUT = ("climbing", "absolute", "link")
+
+
+@pytest.mark.parametrize(
+    ("role", "way"),
+    [(role, way) for role in ("visual", "collision") for way in (*WAYS_OUT, "file://")]
+    + [("MJCF", way) for way in WAYS_OUT],
+)
+def test_files_outside_are_never_read(role: str, way: str, tmp_path: Path) -> None:
+    """A mesh that could be read, were it looked at: allowed it gives a capsule, outside neither capsule nor picture."""
+    folder, secret = tmp_path / "robot", tmp_path / "secret.stl"
+    folder.mkdir()
+    secret.write_text(TETRAHEDRON)
+    if way == "link":
+        try:
+            (folder / "mesh.stl").symlink_to(secret)
+        except OSError:
+            pytest.skip("symbolic links cannot be made here")
+    reference = {"climbing": "../secret.stl", "absolute": str(secret), "file://": secret.as_uri(), "link": "mesh.stl"}
+    solid = f'<{role}><geometry><mesh filename="{reference[way]}"/></geometry></{role}>'
+    file = folder / ("robot.xml" if role == "MJCF" else "robot.urdf")
+    file.write_text(ONE_BODY.format(reference[way]) if role == "MJCF" else ONE_LINK.format(solid))
+    assert [capsule.name for capsule in load(file, mesh_root=tmp_path).capsules] == ["b"]
+    closed = load(file)
+    assert not closed.capsules
+    assert not closed.shapes
+    assert closed.unshaped == ("b",)  # under "not checked" of every certificate
+    assert not drawing(closed).shapes
+    assert any("not opened" in line for line in texts(closed.notes))
 
 
 def test_textures_and_asset_folders_outside(tmp_path: Path) -> None:
+    """Of a URDF textures are not looked at."""
     texture = '<color rgba="1 0.5 0 1"/><texture filename="../a.png"/>'
-    assert "outside" in refusal(tmp_path, changed(GRIPPER, '<color rgba="1 0.5 0 1"/>', texture))
+    (tmp_path / "robot.urdf").write_text(changed(GRIPPER, '<color rgba="1 0.5 0 1"/>', texture))
+    load(tmp_path / "robot.urdf")
     asset = '<compiler meshdir="../meshes"/><asset><mesh file="a.stl"/></asset></mujoco>'
-    assert "outside" in refusal(tmp_path, changed(ARM, "</mujoco>", asset), "robot.xml")
-
-
-def test_a_link_that_leaves_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "robot"
-    folder.mkdir()
-    (tmp_path / "secret.stl").write_text("secret")
-    try:
-        (folder / "mesh.stl").symlink_to(tmp_path / "secret.stl")
-    except OSError:
-        pytest.skip("symbolic links cannot be made here")
-    assert "outside" in refusal(folder, changed(GRIPPER, MESH, "mesh.stl"))
+    (tmp_path / "robot.xml").write_text(changed(ARM, "</mujoco>", asset))
+    assert any("'../meshes/a.stl'" in line for line in texts(load(tmp_path / "robot.xml").notes))
 
 
 def test_a_wider_root_allows_what_the_folder_does_not(tmp_path: Path) -> None:
@@ -389,8 +432,7 @@ def test_a_wider_root_allows_what_the_folder_does_not(tmp_path: Path) -> None:
     (tmp_path / "meshes" / "a.stl").write_text("solid a")
     file = tmp_path / "urdf" / "robot.urdf"
     file.write_text(changed(GRIPPER, MESH, "../meshes/a.stl"))
-    with pytest.raises(RobotError, match="outside"):
-        read_urdf(file)
+    assert not [shape.mesh for shape in read_urdf(file).shapes if shape.visible and shape.mesh]
     shapes = read_urdf(file, RobotOptions(mesh_root=tmp_path)).shapes
     (mesh,) = (s.mesh for s in shapes if s.visible and s.kind == "mesh")
     assert Path(mesh).samefile(tmp_path / "meshes" / "a.stl")

@@ -44,6 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
         out.print(f"{one.name}: {one.verdict}")
     if checked.inertia is not None:
         out.print(f"inertia matrix: {checked.inertia.verdict}")
+    for sentence in checked.left_out:
+        out.print(sentence)
     print_notes(out, lines(checked.notes), ())
     if folder is not None:
         out.print(f"written to {folder}: {REPORT_FILE}, {VALIDATION_SEAL.name}")

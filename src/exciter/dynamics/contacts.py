@@ -143,7 +143,7 @@ def contact_bias(robot: Robot, stance: Stance, q: Array, qd: Array) -> Array:
     numbers = [model.getFrameId(contact.frame) for contact in stance]
     for k in range(len(q)):
         pin.forwardKinematics(model, data, tree.q[k], tree.qd[k], tree.qdd[k])
-        parts = list[Array]()
+        parts = [np.zeros(0)]
         for contact, number in zip(stance, numbers, strict=True):
             pin.updateFramePlacement(model, data, number)
             at = pin.getFrameClassicalAcceleration(model, data, number, pin.LOCAL_WORLD_ALIGNED)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, unknown_name
+from exciter.errors import ExciterError, MotionError, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
@@ -38,7 +38,7 @@ from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, v
 from exciter.pipeline.settings_file import FileContent, changed, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
-from exciter.robot.robot import Robot
+from exciter.robot.robot import FREE_BASE_JOINTS, Robot, named
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
 from exciter.typing import Array
@@ -207,6 +207,14 @@ def time_limit(config: DesignSettings, elapsed: float = 0.0) -> Deadline:
     return Deadline.after(None if config.trajectory.drawn else config.time_limit, elapsed)
 
 
+def _refuse_undriven(robot: Robot) -> None:
+    """Coordinates that loops leave free and no drive moves; where a base is free, it is carried by its legs."""
+    passive = [joint.name for joint in robot.joints if not joint.actuated and joint.name not in FREE_BASE_JOINTS]
+    if passive:
+        problem = f"no drive moves {named(passive)} of '{robot.name}', so no motion can be asked of that"
+        raise MotionError(f"{problem}; name a drive that does (actuated: …), or lock the joint")
+
+
 def design(
     robot: Robot | str | Path,
     trajectory: Trajectory | RandomMotion | str | Mapping[str, Any] | None = None,
@@ -238,6 +246,7 @@ def design(
     >>> folder = motion.save("motion")  # trajectory.csv, trajectory.json, design.json, report.html, …"""
     config = designed_settings(settings, trajectory, constraints, changes)
     robot, options = loaded(robot, config.robot)
+    _refuse_undriven(robot)
     config, sha256 = replace(config, robot=options), description_hash(robot)
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)

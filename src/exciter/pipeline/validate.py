@@ -14,6 +14,7 @@ import numpy as np
 
 from exciter.errors import RecordingError
 from exciter.files import path_of, prepare, staged
+from exciter.identification.closed_loop.closed_loop import not_simulated
 from exciter.identification.identified_model import IdentifiedModel
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.problem import Problem
@@ -51,7 +52,13 @@ class Validated:
     def sentences(self) -> tuple[str, ...]:
         """Of the model, beside those of its runs."""
         matrix = () if self.inertia is None else self.inertia.sentences
-        return (*matrix, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
+        return (*matrix, *self.left_out, *(f"{one.run}: {said}" for one in self.simulations for said in one.sentences))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What could not be asked of such a robot."""
+        reason = not_simulated(self.model.model.robot)
+        return (f"not simulated: {reason}",) if reason else ()
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -147,7 +154,7 @@ def validate(
     if model.of_torques:
         progress("searching the inertia matrix")
         inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
-    for run in runs if model.of_torques else ():
+    for run in runs if model.of_torques and not not_simulated(dynamics.robot) else ():
         progress(f"simulating {Path(run.name).name}")
         simulations.append(simulate_run(dynamics, estimate.values, run.bounded, dead_zone=zone))
     return Validated(model=model, logs=ready, validation=predicted, inertia=inertia, simulations=tuple(simulations))

@@ -137,7 +137,7 @@ class ClosedLoops:
         ends = np.where(np.isfinite(ends), ends, self.home[:, None] + [-np.pi, np.pi])
         u = np.random.default_rng(0).uniform(ends[:, 0], ends[:, 1], (ATLAS_POSTURES, self.shape[1]))
         q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
-        return np.vstack([self.reference, q[done > 0.0]])
+        return np.vstack([self.reference, q[(done > 0.0) & ~self._beyond(self.ties.at(q))]])
 
     def _from_atlas(self, u: Array) -> tuple[Array, BoolArray]:
         """From the posture of the atlas whose coordinates are nearest; where that fails, from the reference."""
@@ -151,7 +151,7 @@ class ClosedLoops:
         else:
             start = self._atlas[cKDTree(self._atlas[:, self.coordinates] / sizes).query(u / sizes)[1]]
         q, done = self._continued(start, u)
-        rest = np.flatnonzero(done < 1.0)
+        rest = np.flatnonzero((done < 1.0) | self._beyond(self.ties.at(q)))
         q[rest], done[rest] = self._continued(np.tile(self.reference, (len(rest), 1)), u[rest])
         return q, done >= 1.0
 
@@ -264,7 +264,7 @@ class ClosedLoops:
         """J⁺ (N, d, k), refused where the followers do not follow."""
         sizes = self._sizes[self.followers]
         left, values, right = self._values(state)
-        if (singular := _singular(values)).any():
+        if (singular := _singular(values) | self._beyond(state)).any():
             raise LoopError(self._problem(u, int(np.argmax(singular)), state.q, singular=True))
         return np.asarray(sizes[:, None] * (right.swapaxes(1, 2) / values[:, None]) @ left.swapaxes(1, 2))
 
@@ -273,6 +273,19 @@ class ClosedLoops:
         own = state.jacobian[:, :, self.followers] * self._sizes[self.followers]
         left, values, right = np.linalg.svd(own, full_matrices=False)
         return left, values, right
+
+    def _beyond(self, state: TiedState) -> BoolArray:
+        """(N,): det J_d has another sign than at the reference, so that no way leads here on which the followers follow
+        throughout: a flat parallelogram, say, may go on as one or as the other that crosses itself."""
+        own = state.jacobian[:, :, self.followers] * self._sizes[self.followers]
+        if own.shape[1] != own.shape[2]:
+            return np.zeros(len(own), dtype=bool)
+        return np.asarray(np.sign(np.linalg.det(own)) == -self._orientation)
+
+    @cached_property
+    def _orientation(self) -> float:
+        own = self.ties.at(self.reference[None]).jacobian[:, :, self.followers] * self._sizes[self.followers]
+        return float(np.sign(np.linalg.det(own))[0])
 
     def pullback(
         self, motion: Motion, coupled: Coupled, tree_bar: MotionGradient, null_bar: Array | None = None
@@ -316,7 +329,8 @@ class ClosedLoops:
         """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the
         way (N,) that is; 1 only where the followers follow at the end."""
         q, done = self._continued(np.tile(self.reference, (len(u), 1)), u)
-        singular = _singular(self._values(self.ties.at(q))[1])
+        state = self.ties.at(q)
+        singular = _singular(self._values(state)[1]) | self._beyond(state)
         return q, np.where(singular, np.minimum(done, 1.0 - SHORTEST_STEP), done)
 
     # -- other ------------------------------------------------------------------------------------------------------
@@ -327,10 +341,11 @@ class ClosedLoops:
         which = f"sample {sample} ({where})" if len(u) > 1 else where
         error = np.abs(self.ties.at(self._attempt(q, u, sample)).errors[0])
         worst = int(np.argmax([error[rows].max() for rows in self.ties.rows]))
-        loop = f"the loop '{self.ties.ties[worst].name}'"
+        loop = f"the loop {self.ties.ties[worst].name}"
         if singular:
             follow = ", ".join(self.ties.tree[k].name for k in self.followers)
-            return f"{loop} is singular at {which}: {follow} do not follow there; keep away from it by limits"
+            place = f"is singular at {which}, or on the way there"
+            return f"{loop} {place}: {follow} do not follow throughout; keep away from it by limits"
         return f"{loop} cannot close at {which}; give limits within which it can, or other coordinates (actuated: …)"
 
     def _attempt(self, q: Array, u: Array, sample: int) -> Array:

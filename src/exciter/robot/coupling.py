@@ -177,7 +177,7 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
         return robot
     if robot.coupling is not None:
         raise RobotError(f"joints of '{robot.name}' follow others already; couple all of them at once")
-    resolved = _resolved(robot, mimics)
+    resolved = resolved_mimics(robot, mimics)
     names = robot.joint_names
     free = [name for name in names if name not in resolved]
     matrix, offset = np.zeros((robot.n, len(free))), np.zeros(robot.n)
@@ -211,7 +211,7 @@ def _plus(shift: float) -> str:
     return f" {'+' if shift > 0.0 else '−'} {abs(shift):g}" if shift else ""
 
 
-def _resolved(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, float, float]]:
+def resolved_mimics(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[str, float, float]]:
     """By follower: the joint that moves on its own, multiplier and offset, through chains of followers."""
     own = {mimic.follower: mimic for mimic in mimics}
     for mimic in mimics:

@@ -22,12 +22,12 @@ import pinocchio as pin
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
 from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
-from exciter.robot.coupling import Mimic, with_mimics
+from exciter.robot.coupling import Mimic, resolved_mimics, with_mimics
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
 from exciter.robot.lock import locked_positions
-from exciter.robot.loop_assembly import KinematicLoop, with_loops
+from exciter.robot.loop_assembly import KinematicLoop, with_drives, with_loops
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
 from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
 from exciter.robot.spatial import moment_matrix
@@ -146,11 +146,12 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
     if loops := (*plain.loops, *(one.loop for one in options.loops)):
         robot = robot.lock(plain.still) if plain.still else robot
         followed = tuple(
-            KinematicLoop("joint", (one.follower, one.leader), coefficients=(one.offset, one.multiplier))
-            for one in plain.mimics
+            KinematicLoop("joint", (follower, leader), coefficients=(offset, multiplier))
+            for follower, (leader, multiplier, offset) in resolved_mimics(robot, plain.mimics).items()
         )
         posture = {**plain.posture, **options.posture}
         robot = with_loops(robot, (*loops, *followed), options.actuated or plain.actuated, posture)
+        robot = with_drives(robot, options.actuated)
         options = options.without_loops()
     else:
         robot = with_mimics(robot, plain.mimics)

@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 from exciter.errors import RobotError, unknown_name
 from exciter.files import path_of
 from exciter.robot.limits import Limits
-from exciter.robot.loop_assembly import LoopSettings, with_loops
+from exciter.robot.loop_assembly import LoopSettings, with_drives, with_loops
 from exciter.robot.robot import Robot
 from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.xml_safety import parse_xml
@@ -88,6 +88,7 @@ class RobotOptions(Settings):
             raise RobotError(f"{problem}; {advice}")
         if self.loops:
             robot = with_loops(robot, [one.loop for one in self.loops], self.actuated or None, self.posture)
+            robot = with_drives(robot, self.actuated)
         elif self.actuated or self.posture:
             raise RobotError("actuated and posture are for robots with loops; give loops: [{connect: [frame, frame]}]")
         robot = robot.with_limits(**self.limits)

@@ -17,7 +17,7 @@ from exciter.errors import RobotError, unknown_name
 from exciter.notes import note, warning
 from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.geometry import frozen_array
-from exciter.robot.robot import BASE, Frame, Robot, named
+from exciter.robot.robot import BASE, FREE_BASE_JOINTS, Frame, Robot, named
 from exciter.robot.ties import Connect, JointTie, Tie, Ties, Weld
 from exciter.settings import Settings, Vector
 from exciter.settings.field_markers import ListOfTexts
@@ -128,7 +128,7 @@ def with_loops(
     led = f"joints {named([names[k] for k in chosen])} move on their own"
     followers = coupling.followers.tolist()
     remarks = [note(LOOPS_SUBJECT, f"{evidence}; {led}, {named([names[k] for k in followers])} follow")]
-    if actuated is not None and (extra := [name for name in actuated if robot.index(name) not in chosen]):
+    if extra := [name for name in actuated or () if robot.index(name) not in chosen]:
         share = "torques of the coordinates are what all drives do together, projected (Nᵀτ)"
         remarks.append(warning(LOOPS_SUBJECT, f"{named(extra)} are driven beyond the freedom of the robot: {share}"))
     if passive := [names[k] for k in chosen if names[k] not in driven]:
@@ -138,7 +138,7 @@ def with_loops(
     if rubbing:
         text = f"friction and rotor inertia of {named(rubbing)}, which follow, are left out"
         remarks.append(warning(LOOPS_SUBJECT, f"{text}: rows of coordinates have none of their own for them"))
-    bodies = tuple(replace(joint, actuated=joint.name in driven) for joint in robot.joints)
+    bodies = tuple(replace(joint, actuated=joint.actuated and joint.name in driven) for joint in robot.joints)
     return replace(
         robot,
         joints=tuple(bodies[k] for k in chosen),
@@ -149,6 +149,16 @@ def with_loops(
     )
 
 
+def with_drives(robot: Robot, actuated: Sequence[str]) -> Robot:
+    """A robot with loops whose drives a user named, refused where these cannot be its coordinates."""
+    extra = [name for name in actuated if name not in robot.joint_names]
+    passive = [joint.name for joint in robot.joints if not joint.actuated and joint.name not in FREE_BASE_JOINTS]
+    if extra and passive:
+        problem = f"actuated: {named(extra)} cannot lead, for the loops move that with the other drives"
+        raise RobotError(f"{problem}, and no drive moves {named(passive)}; name joints that move on their own")
+    return robot
+
+
 def closed_loops(
     robot: Robot,
     loops: Sequence[KinematicLoop | Tie],
@@ -156,8 +166,9 @@ def closed_loops(
     posture: Mapping[str, float] | None = None,
 ) -> tuple[ClosedLoops, str]:
     """The coupling of ``with_loops``, and what it rests on, in words."""
-    for name in (*(actuated or ()), *(posture or {})):
-        robot.index(name)
+    for word, names in (("actuated", actuated or ()), ("posture", posture or {})):
+        if unknown := [name for name in names if name not in robot.joint_names]:
+            raise RobotError(f"{word}: {unknown_name('joint', unknown[0], robot.joint_names)}")
     ties = _with_length(Ties(robot.joints, tuple(x.tie(robot) if isinstance(x, KinematicLoop) else x for x in loops)))
     start = np.array([min(max(0.0, j.limits.lower), j.limits.upper) for j in robot.joints])
     for name, value in (posture or {}).items():
@@ -214,7 +225,8 @@ def _closed_postures(ties: Ties, robot: Robot, start: Array) -> Array:
             errors = np.abs(ties.at(tried[np.argmin(gaps)][None]).errors[0])
             worst = ties.ties[int(np.argmax([errors[rows].max() for rows in ties.rows]))]
             least = f"{float(gaps.min()) * ties.length:.3g} m are missing at best, of {FURTHER_STARTS} random starts"
-            raise RobotError(f"the loop '{worst.name}' cannot close in any posture tried: {least}; check its frames")
+            advice = "check its frames, or give a posture: near which it closes"
+            raise RobotError(f"the loop {worst.name} cannot close in any posture tried: {least}; {advice}")
         first = good[[np.argmin(np.abs((good - start) / ties.column_sizes).max(axis=1))]]
     around = first + rng.uniform(-POSTURE_SPREAD, POSTURE_SPREAD, (POSTURES, robot.n)) * ties.column_sizes
     others, gaps = _assembled(ties, around)

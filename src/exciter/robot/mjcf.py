@@ -353,7 +353,7 @@ def _notes(found: _Gathered, unmeasured: dict[str, str]) -> tuple[Note, ...]:
         (unmeasured, warning(COLLISION_SUBJECT, f"{which}: {needed}, what stands still can be given as obstacles")),
         (found.moved, note("mocap bodies", fixed)),
     )
-    return tuple(remark for reason, remark in remarks if reason)
+    return *(remark for reason, remark in remarks if reason), *found.file.outside
 
 
 def _lacking(root: Element, found: _Gathered) -> tuple[str, ...]:

@@ -22,10 +22,11 @@ import mujoco
 import numpy as np
 
 from exciter.errors import RobotError, shown
+from exciter.notes import Note
 from exciter.robot import spatial
 from exciter.robot.description import CentralInertia
 from exciter.robot.geometry import GREY, Shape
-from exciter.robot.xml_safety import asset_path
+from exciter.robot.xml_safety import asset_path, outside_note
 from exciter.typing import Array
 
 SECTIONS_COMPILED = ("compiler", "default", "worldbody")
@@ -49,13 +50,15 @@ LONGEST_ELEMENT_TEXT = 100  # characters of an element that a message shows
 @dataclass(frozen=True)
 class CompiledMjcf:
     """spec: everything as MuJoCo parsed it. still: the copy that does not move, its elements in the same order; model:
-    what it compiles to. meshes: those that lie in files, by name, in their own frames. absent: files that are not."""
+    what it compiles to. meshes: those that lie in files, by name, in their own frames. absent: files that are not.
+    outside: what is said of files that must stay closed."""
 
     spec: Any
     still: Any
     model: Any
     meshes: Mapping[str, Shape]
     absent: tuple[str, ...]
+    outside: tuple[Note, ...] = ()
 
     @property
     def angle(self) -> float:
@@ -86,7 +89,7 @@ def word_of(value: Any) -> str:
 
 
 def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
-    """The elements of a checked file, as MuJoCo understands them; files of assets must lie below ``mesh_root``."""
+    """The elements of a checked file, as MuJoCo understands them; files of assets outside ``mesh_root`` stay closed."""
     whole = Element("mujoco")
     for section in root:
         if section.tag in SECTIONS_READ:
@@ -108,8 +111,9 @@ def compiled(root: Element, path: Path, mesh_root: Path) -> CompiledMjcf:
     still = _by_mujoco(whole, path, mujoco.MjSpec.from_string)
     _simplify(still)
     model = _by_mujoco(whole, path, lambda _: still.compile())
-    absent, meshes = _assets(root, spec, path, mesh_root)
-    return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent))
+    absent, outside, meshes = _assets(root, spec, path, mesh_root)
+    notes = (outside_note(outside, mesh_root),) if outside else ()
+    return CompiledMjcf(spec=spec, still=still, model=model, meshes=meshes, absent=tuple(absent), outside=notes)
 
 
 def _remove(parent: Element, tags: tuple[str, ...]) -> None:
@@ -189,27 +193,30 @@ def geom_solid(geom: Any, twin: Any, file: CompiledMjcf, owner: str) -> Shape | 
     return Shape(kind, -1, size, rotation, translation, colour)
 
 
-def _assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> tuple[list[str], dict[str, Shape]]:
-    """Every file an asset names stays below the root; those that do not exist. And the meshes that lie in files, by
-    name, without those that MuJoCo moves as it reads them."""
+def _assets(root: Element, spec: Any, path: Path, mesh_root: Path) -> tuple[list[str], list[str], dict[str, Shape]]:
+    """Files of assets that do not exist, and those outside the root, of which nobody knows. And the meshes that lie in
+    files, by name, without those that MuJoCo moves as it reads them."""
 
-    def seen(reference: str, folder: str) -> tuple[str, Path]:
+    def seen(reference: str, folder: str) -> tuple[str, Path | None]:
         """What an attribute names, seen from the description, and where that lies."""
         if spec.strippath:
             reference = PurePosixPath(reference.replace("\\", "/")).name
         named = reference if "://" in reference else str(PurePosixPath(folder.replace("\\", "/")) / reference)
         return named, asset_path(named, path.parent, mesh_root)
 
-    absent, meshes, compiler = list[str](), {}, spec.compiler
+    absent, outside, meshes, compiler = list[str](), list[str](), {}, spec.compiler
     for asset in (asset for section in root.findall("asset") for asset in section.iter()):
         folder = compiler.texturedir if asset.tag == "texture" else compiler.meshdir
         files = [seen(reference, folder) for reference in filter(None, map(asset.get, FILE_ATTRIBUTES))]
-        absent += [named for named, file in files if not isfile(file)]
+        absent += [named for named, file in files if file is not None and not isfile(file)]
+        outside += [named for named, file in files if file is None]
     for mesh in spec.meshes:
         if mesh.file and not np.any(mesh.refpos) and np.allclose(mesh.refquat, (1.0, 0.0, 0.0, 0.0)):
             file, scale = seen(mesh.file, compiler.meshdir)[1], tuple(float(part) for part in mesh.scale)
+            if file is None:
+                continue
             meshes[mesh.name or file.stem] = Shape("mesh", -1, scale, np.eye(3), np.zeros(3), mesh=str(file))
-    return absent, meshes
+    return absent, outside, meshes
 
 
 def body_inertia(body: Any, twin: Any, file: CompiledMjcf, owner: str) -> tuple[CentralInertia, bool]:

@@ -26,7 +26,7 @@ from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.robot import Frame, JointKind, named
 from exciter.robot.spatial import MOMENTS_OF_PHI
-from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
+from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, outside_note, parse_xml, refuse_xacro
 from exciter.typing import Array
 
 MOVING_JOINT_TYPES: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")
@@ -51,7 +51,8 @@ UNLIMITED_IN_URDF = tuple(
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
-    """Read and check a URDF file; ``mesh_root`` (default: the file's folder) bounds where meshes may lie."""
+    """Read and check a URDF file; ``mesh_root`` (default: the file's folder) bounds where meshes may lie:
+    those outside are never opened, and their links count as not measured."""
     root = parse_xml(path)
     refuse_xacro(root, path)
     if root.tag != "robot":
@@ -62,7 +63,9 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
-    shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
+    allowed = mesh_root or path.parent
+    shapes, shapeless, outside = read_shapes(root, path.parent, allowed)
+    closed, references = _unseen(links, outside), list(dict.fromkeys(name for _, _, name in outside))
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
     mimics = [mimic for joint in joints if joint not in fixed and (mimic := _mimic(joint)) is not None]
     unmoved = {joint.get("name", "") for joint in fixed}
@@ -71,12 +74,12 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         links=tuple(Link(name, *carried[name][:3], inertias[name], carried[name][3]) for name in order),
         frames=tuple((_end(one, "child"), Frame(one.get("name", ""), -1, np.eye(3), np.zeros(3))) for one in fixed),
         shapes=shapes,
-        solid=frozenset((*shapeless, *(link for link, _ in shapes))),
-        unmeasured=frozenset(shapeless),
+        solid=frozenset((*shapeless, *closed, *(link for link, _ in shapes))),
+        unmeasured=frozenset((*shapeless, *closed)),
         mimics=tuple(mimic for mimic in mimics if mimic.leader not in unmoved),
         still={mimic.follower: mimic.offset for mimic in mimics if mimic.leader in unmoved},
         grounded=(order[0],),
-        notes=tuple(_notes(joints, shapeless)),
+        notes=(*_notes(joints, shapeless, closed), *([outside_note(references, allowed)] if references else [])),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
@@ -192,7 +195,13 @@ def _facts(joint: Element) -> JointFacts:
     return JointFacts(name, said, np.array(axis) / length, limits.checked(name), viscous=viscous, coulomb=coulomb)
 
 
-def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:
+def _unseen(links: list[Element], outside: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
+    """Links with a shape in a file that stays closed; what is only drawn counts where nothing of them collides."""
+    solid = {link.get("name", "") for link in links if link.find("collision") is not None}
+    return tuple(dict.fromkeys(link for link, role, _ in outside if role == "collision" or link not in solid))
+
+
+def _notes(joints: list[Element], shapeless: Sequence[str], closed: Sequence[str]) -> Iterator[Note]:
     """Limits of the file that are not read, and what nothing is known of."""
     soft = ((joint.get("name", ""), joint.find("safety_controller")) for joint in joints)
     if unused := [name for name, safety in soft if safety is not None and safety.get("soft_upper_limit")]:
@@ -200,6 +209,8 @@ def _notes(joints: list[Element], shapeless: Sequence[str]) -> Iterator[Note]:
     if shapeless:
         which = f"a <collision> without a shape on {named(shapeless)}"
         yield warning(COLLISION_SUBJECT, f"{which}: what it stands for is kept away from nothing; give one")
+    if closed:
+        yield warning(COLLISION_SUBJECT, f"no capsule for meshes of links {named(closed)}: their files are not opened")
 
 
 def _simulator_forces(root: Element, joints: list[Element]) -> tuple[str, ...]:
@@ -231,28 +242,33 @@ def _is_force(element: Element) -> bool:
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
 
 
-def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
-    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and links with a
-    <collision> that says of no shape, so that something is there and nobody knows what."""
-    for texture in root.iter("texture"):
-        if texture.get("filename"):
-            asset_path(texture.get("filename", ""), folder, mesh_root)
+def read_shapes(
+    root: Element, folder: Path, mesh_root: Path
+) -> tuple[LinkShapes, tuple[str, ...], list[tuple[str, str, str]]]:
+    """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened (textures are not
+    looked at); links with a <collision> that says of no shape, so that something is there and nobody knows what;
+    and (link, role, reference) of meshes outside ``mesh_root``, which are no shapes."""
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
     found: list[tuple[str, Shape]] = []
-    shapeless: dict[str, None] = {}
+    shapeless, outside = dict[str, None](), list[tuple[str, str, str]]()
     for link in root.findall("link"):
         name = link.get("name", "")
         for role in ("visual", "collision"):
             for element in link.findall(role):
                 shape = _shape(element, f"link '{name}'", folder, mesh_root, colours)
-                if shape is not None:
+                if isinstance(shape, str):
+                    outside.append((name, role, shape))
+                elif shape is not None:
                     found.append((name, replace(shape, role=role)))
                 elif role == "collision":
                     shapeless[name] = None
-    return tuple(found), tuple(shapeless)
+    return tuple(found), tuple(shapeless), outside
 
 
-def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
+def _shape(
+    element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]
+) -> Shape | str | None:
+    """None without one; of a mesh outside ``mesh_root`` what the file calls it."""
     solids = [solid for geometry in element.findall("geometry") for solid in geometry]
     if not solids:
         return None
@@ -265,8 +281,9 @@ def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours:
     kind: Any = solid.tag
     if kind == "mesh":
         scale = numbers(solid, "scale", 3, owner) or (1.0, 1.0, 1.0)
-        path = asset_path(solid.get("filename", ""), folder, mesh_root)
-        return Shape("mesh", -1, scale, rotation, translation, colour, str(path))
+        reference = solid.get("filename", "")
+        path = asset_path(reference, folder, mesh_root)
+        return reference if path is None else Shape("mesh", -1, scale, rotation, translation, colour, str(path))
     if kind == "box":
         size = numbers(solid, "size", 3, owner) or ()
     else:

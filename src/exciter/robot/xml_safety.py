@@ -5,13 +5,14 @@ A description is parsed here, once; whoever works on it sees the tree that was c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os.path import exists, isdir, isfile  # false, too, for a name that is too long
 from pathlib import Path, PurePosixPath
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from exciter.errors import RobotError, shown
+from exciter.notes import Note, note
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 
 LARGEST_DESCRIPTION_BYTES = 20_000_000
@@ -118,23 +119,29 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int]], own
             numbers(child, attribute, count, owner)
 
 
-def asset_path(reference: str, folder: Path, root: Path) -> Path:
-    """Where a mesh or texture lies: below ``root`` whatever the file says, or an error; it stays closed. Plain paths
-    are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else ``root`` and as
-    much of its end as is a file there: ``root/rest`` and so on."""
+def asset_path(reference: str, folder: Path, root: Path) -> Path | None:
+    """Where a mesh or texture lies: below ``root`` whatever the file says, or None: such a file is never looked at.
+    Plain paths are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else
+    ``root`` and as much of its end as is a file there: ``root/rest`` and so on. Other schemes lead nowhere."""
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
         inside = PurePosixPath(rest.lstrip("/"))
         candidates = [root / PurePosixPath(*inside.parts[k:]) for k in range(max(len(inside.parts), 1))]
     elif separator and scheme != "file":
-        raise RobotError(f"mesh or texture '{reference}': only paths, file:// and package:// are allowed")
+        return None
     else:
         candidates = [folder / (rest if separator else text)]
     if text[1:2] == ":" or not all(_is_below(candidate, root) for candidate in candidates):
-        problem = f"mesh or texture '{reference}' lies outside the allowed folder '{root}'; move it below that folder"
-        raise RobotError(f"{problem}, give a wider mesh_root, or remove the reference (identification needs no meshes)")
+        return None
     return next((candidate for candidate in candidates if isfile(candidate)), candidates[0])
+
+
+def outside_note(references: Sequence[str], root: Path) -> Note:
+    """Of meshes and textures that ``asset_path`` keeps closed."""
+    count = f"files outside the allowed folder '{root}': {len(references)} (first: {shown(references[0])})"
+    advice = "for pictures and distances give mesh_root, a folder that holds them (http:// and the like: a copy)"
+    return note("mesh files", f"{count}; they are not opened; {advice}")
 
 
 def _is_below(path: Path, root: Path) -> bool:

@@ -24,6 +24,7 @@ from exciter.errors import ParameterError
 from exciter.identification.closed_loop.closed_loop import dry_friction
 from exciter.notes import Note, warning
 from exciter.parameters.terms.friction import DryFriction
+from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
@@ -135,7 +136,7 @@ def check_inertia_matrix(
         raise ParameterError(f"the covariance has shape {shape}; give {(size, size)}")
     low, high = model.robot.position_range()
     sobol = qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
-    q = low + (high - low) * sobol
+    q = within_reach(model.robot, low + (high - low) * sobol)
     matrices = inertia_matrices(model, chi, q)
     diagonal = np.abs(np.diagonal(matrices, axis1=1, axis2=2)).mean(axis=0)
     scale = np.where(diagonal > 0.0, diagonal, 1.0)
@@ -213,6 +214,7 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
     turns = np.array([not joint.is_prismatic for joint in model.robot.joints]) & (high - low > FULL_TURN_RAD - 1e-9)
 
     def value(q: Array) -> tuple[float, Array]:
+        q = within_reach(model.robot, q[None])[0]
         eigen, vectors = _smallest(_matrices(model, chi, q), scale)
         seeds = np.repeat(vectors, 2, axis=0)
         moved, rest = model.torque_pullback(Motion.at(np.stack([q, q]), None, seeds * MOVED_AND_REST), seeds, chi).q
@@ -220,7 +222,8 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
 
     bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
     found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
-    return np.where(turns, low + (found - low) % FULL_TURN_RAD, np.clip(found, low, high))
+    found = np.where(turns, low + (found - low) % FULL_TURN_RAD, np.clip(found, low, high))
+    return np.asarray(within_reach(model.robot, found[None])[0])
 
 
 def _std(model: DynamicModel, q: Array, along: Array, covariance: Array) -> Array:

@@ -17,6 +17,7 @@ from exciter.errors import ParameterError, shown
 from exciter.excitation.criteria.criterion import CriterionSettings, inverse, singular
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.trajectories.trajectory import Trajectory
+from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import NonNegative, Number
@@ -36,7 +37,8 @@ def torque_states(robot: Robot) -> Motion:
     lower, upper = usual_range(robot)
     pairs = (("velocity", UNLIMITED_SPEED), ("acceleration", UNLIMITED_ACCELERATION))
     limits = (np.where(np.isfinite(robot.limit(what)), robot.limit(what), other) for what, other in pairs)
-    return Motion.at(rng.uniform(lower, upper, shape), *(limit * rng.uniform(-1.0, 1.0, shape) for limit in limits))
+    q = within_reach(robot, rng.uniform(lower, upper, shape))
+    return Motion.at(q, *(limit * rng.uniform(-1.0, 1.0, shape) for limit in limits))
 
 
 def torque_squares(model: DynamicModel) -> Array:

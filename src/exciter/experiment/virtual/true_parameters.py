@@ -22,6 +22,7 @@ from exciter.parameters import inertial
 from exciter.parameters.consistency import link_consistency
 from exciter.parameters.terms import Coulomb, GravitySpring, JointTerm, RotorInertia, Spring, Stribeck, Viscous
 from exciter.parameters.terms.term import PerJoint, check_within, per_joint
+from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia, transform_inertia
@@ -324,7 +325,7 @@ def _altered(phi: Array, spread: float, rng: np.random.Generator) -> Array:
 
 def typical_inertia(robot: Robot) -> Array:
     """(n,) mean diagonal of the inertia matrix over postures within the limits [kg·m²]."""
-    q = np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n))
+    q = within_reach(robot, np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n)))
     return np.asarray(np.diagonal(Dynamics(robot).inertia_matrix(q), axis1=1, axis2=2).mean(axis=0))
 
 
@@ -333,7 +334,7 @@ def drive_torque(robot: Robot) -> Array:
     limit = robot.limit("torque")
     if np.isfinite(limit).all():
         return limit
-    q = np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n))
+    q = within_reach(robot, np.random.default_rng(0).uniform(*robot.position_range(), (TYPICAL_POSTURES, robot.n)))
     weight = np.abs(Dynamics(robot).inverse_dynamics(Motion.at(q))).max(axis=0)
     acceleration = robot.limit("acceleration")
     usual = np.where(np.isfinite(acceleration), acceleration, USUAL_ACCELERATION)

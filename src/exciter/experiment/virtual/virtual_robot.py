@@ -43,6 +43,7 @@ from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot import Motion, Robot
+from exciter.robot.coupling import coupled_motion
 from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
@@ -108,6 +109,7 @@ class VirtualRobot:
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
         clock, todo = time.perf_counter(), motion_execution.plan(curve, periods)
+        coupled_motion(self.robot, todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES)))  # loops close
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]

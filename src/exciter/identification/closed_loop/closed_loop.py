@@ -81,6 +81,13 @@ def joint_forces(model: DynamicModel, chi: Array) -> Array:
     return forces
 
 
+def not_simulated(robot: Robot) -> str:
+    """Why a robot cannot be simulated here; empty where it can."""
+    if not isinstance(robot.coupling, LinearCoupling | None):
+        return "bodies follow joints other than in proportion (closed loops)"
+    return "its base is free, and nothing is known of what holds it" if robot.free_base else ""
+
+
 def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...]]:
     """The compiled steps in time (``kernels.forward``), and as they take it the arm with standard parameters χ (p,)."""
     chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: model.inertial_size])
