@@ -54,6 +54,7 @@ from exciter.identification.selection.friction_candidates import fixed_friction
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.identification.uncertainty.missing_terms import find_missing
+from exciter.identification.uncertainty.motion_noise import motion_noise_error
 from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
@@ -492,6 +493,8 @@ def covariance_of(
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
         if late is not None:
             estimate = estimate.with_error(late.change, *late.assumptions)
+        if (noisy := motion_noise_error(problem.bounded, estimate)) is not None:
+            estimate = estimate.with_error(noisy.change, *noisy.assumptions)
         if lacking is not None:
             estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
             estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
