@@ -66,8 +66,8 @@ from exciter.typing import Array
 
 @dataclass(frozen=True)
 class Animal:
-    """feet, their radius [m]; posture of a leg [rad], front and hind; friction [N·m·s/rad, N·m] about which it is drawn;
-    sizes [m, rad] of the wriggling of the base, with which all feet stay where they are."""
+    """feet, their radius [m]; posture of a leg [rad], front and hind; friction [N·m·s/rad, N·m] about which it is
+    drawn; sizes [m, rad] of the wriggling of the base, with which all feet stay where they are."""
 
     file: str
     feet: tuple[str, ...]
@@ -170,11 +170,9 @@ def truth(seed: int | None) -> tuple[Truth, dict[str, float]]:
     """Drawn; for None legs that are alike, but none of the description's; and its friction by name."""
     rng, n = np.random.default_rng(seed), robot().n
     alike = robot().with_inertias(robot().inertias * np.array([*[1.08] * 6, *ALIKE_FACTORS * 4])[:, None])
-    bodies = (
-        alike
-        if seed is None
-        else robot().with_inertias([*robot().inertias[:5], *map(drawn(rng), robot().inertias[5:])])
-    )
+    described = robot().inertias
+    another = robot().with_inertias(np.array([*described[:5], *map(drawn(rng), described[5:])]))
+    bodies = alike if seed is None else another
     factor = np.ones((2, n)) if seed is None else np.exp(FRICTION_SPREAD * rng.standard_normal((2, n)))
     factor[:, :6] = 0.0
     friction = TrueFriction(viscous=tuple(animal().viscous * factor[0]), coulomb=tuple(animal().coulomb * factor[1]))
@@ -312,15 +310,11 @@ def main() -> None:
     consistent = ex.PhysicallyConsistent(prior=Prior(weight=AUTO)).estimate(problem)
     seconds = time.perf_counter() - clock
     whole = len(ex.DynamicModel(robot(), TERMS).base)
-    print(
-        f"\n{asked.robot}, {SECONDS:g} s at {asked.rate:g} Hz: {len(problem.names)} of {whole} base parameters are left"
-    )
-    speed = np.einsum(
-        "Nmj,Nj->Nm", contact_jacobian(problem.model.dynamics, contacts().all, log.motion.q), log.motion.qd
-    )
-    print(
-        f"feet press with {log.forces[:, 2::3].min():.2g} N at least and slide at {1e3 * np.abs(speed).max():.2g} mm/s at most"
-    )
+    left, dynamics = f"{len(problem.names)} of {whole} base parameters are left", problem.model.dynamics
+    print(f"\n{asked.robot}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
+    speed = np.einsum("Nmj,Nj->Nm", contact_jacobian(dynamics, contacts().all, log.motion.q), log.motion.qd)
+    least, most = log.forces[:, 2::3].min(), 1e3 * np.abs(speed).max()
+    print(f"feet press with {least:.2g} N at least and slide at {most:.2g} mm/s at most")
     print(f"simulation, equations and wls {plain:.1f} s, consistent, weight by cross-validation, {seconds:.1f} s")
     for name, faster in (("another motion", 1.0), ("a quarter faster", 1.25)):
         log = stood(None, 100, faster)

@@ -6,7 +6,8 @@ measures. An estimate with a prior χ ~ (χ₀, Q⁻¹), 1/√λ of a body's siz
     cov χ = Q⁻¹ − G P Q⁻¹ + G cov(β) Gᵀ,        G = Q⁻¹ Pᵀ (P Q⁻¹ Pᵀ)⁻¹
 
 the first two of what β does not tell, which the prior must be right about, the last of β, whatever errors are counted
-there. Without a prior (λ = 0) the former have no bounds: σ is then said to be infinite where torques do not tell a mass."""
+there. Without a prior (λ = 0) the former have no bounds: σ is then said to be infinite where torques do not tell a
+mass."""
 
 from __future__ import annotations
 

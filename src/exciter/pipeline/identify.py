@@ -69,7 +69,7 @@ from exciter.settings import written
 from exciter.typing import Array
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
-from exciter.validation.inertia_matrix import check_inertia_matrix
+from exciter.validation.inertia_matrix import told_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
@@ -174,7 +174,8 @@ def identify(
     payload = payload_of(ready, equations, gains) if loads else None
     inertia = None  # a force plate alone does not tell whether the model can be simulated
     if found.problem.names == found.problem.model.base.names:
-        inertia = check_inertia_matrix(found.problem.model, found.estimate.values, found.estimate.covariance)
+        estimate = found.estimate
+        inertia = told_inertia_matrix(problem.model, estimate.values, estimate.covariance, estimate.standard)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(

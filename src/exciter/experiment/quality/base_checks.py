@@ -41,7 +41,7 @@ def support(evidence: Evidence) -> Iterator[Note]:
     contacts = evidence.about.contacts
     why = NOT_SAID
     if contacts is not None:
-        why = f"the columns of {', '.join(contacts.frames)} are not above their threshold of {contacts.threshold:g} then"
+        why = f"the columns of {', '.join(contacts.frames)} are not above {contacts.threshold:g}, their threshold"
     words = (
         f"nothing touches the robot for {seconds:.3g} s, and yet its base does not fall ({missing:.3g} m/s² less than "
         f"{gravity:.3g}): {why}; say what carries it under contacts: in a recording.yaml, or load it with base: fixed"

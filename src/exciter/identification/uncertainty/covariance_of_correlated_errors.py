@@ -173,10 +173,10 @@ class StationaryErrors(CorrelatedErrors):
         total: Array,
         alone: list[Array],
     ) -> tuple[Array, list[Array]]:
-        """B where unknown forces were taken off: Π turns with the posture, so that a mean over residuals Π e is less than
-        the errors are where W is, which is Π W. How much less, is known of white errors of the size of the weights:
-        M = Wᵀ S⁻¹ mean(S⁻¹ Π S) S⁻¹ W stands there for A = Wᵀ S⁻² W, of the same rows. With M = L_M L_Mᵀ and A = L_A L_Aᵀ,
-        L_A L_M⁻¹ B L_M⁻ᵀ L_Aᵀ has A where B has M."""
+        """B where unknown forces were taken off: Π turns with the posture, so that a mean over residuals Π e is less
+        than the errors are where W is, which is Π W. How much less is known of white errors of the size of the weights:
+        M = Wᵀ S⁻¹ mean(S⁻¹ Π S) S⁻¹ W stands there for A = Wᵀ S⁻² W, of the same rows. With M = L_M L_Mᵀ and
+        A = L_A L_Aᵀ, L_A L_M⁻¹ B L_M⁻ᵀ L_Aᵀ has A where B has M."""
         fit, f = residuals.fit, len(residuals.fit.free)
         gram, mean = np.zeros((2, f, f))
         left = {c.rate: c.projection for c, _ in residuals.tapered}

@@ -1,14 +1,14 @@
 """Noise of a measured motion is in W: parameters come out too small where it moves little, whatever the residuals say.
 
-W = W₀ + δ, so that A = Wᵀ Σ⁻¹ W is on average larger than W₀ᵀ Σ⁻¹ W₀ by D = E(δᵀ Σ⁻¹ δ), while Wᵀ Σ⁻¹ y is not: least squares
-has (A − D)⁻¹ Wᵀ Σ⁻¹ y as its truth (Fuller 1987), and gives A⁻¹ Wᵀ Σ⁻¹ y. Residuals show the size of δ χ, whose variance
-is counted; that δ is in W as well is not seen there. Encoders are fine enough for that not to matter. The pose of a free
-base, by cameras or by state estimation, is not: accelerations of its six joints are the noisiest there are, and unknown
-forces leave few equations without them.
+W = W₀ + δ, so that A = Wᵀ Σ⁻¹ W is on average larger than W₀ᵀ Σ⁻¹ W₀ by D = E(δᵀ Σ⁻¹ δ), while Wᵀ Σ⁻¹ y is not: the
+truth is near (A − D)⁻¹ Wᵀ Σ⁻¹ y (Fuller 1987), and least squares gives A⁻¹ Wᵀ Σ⁻¹ y. Residuals show the size of δ χ,
+whose variance is counted; that δ is in W as well is not seen there. Encoders are fine enough for that not to matter.
+The pose of a free base, by cameras or by state estimation, is not: accelerations of its six joints are the noisiest
+there are, and unknown forces leave few equations without them.
 
-D, and what becomes of Wᵀ Σ⁻¹ y where W bends, are found by trying (Cook & Stefanski 1994): as much noise again, of the size
-and band that were found in the log. Noise and its opposite, half of both: what depends on chance goes, to first order.
-Parameters may be off by the difference together, once."""
+D, and what becomes of Wᵀ Σ⁻¹ y where W bends, are found by trying (Cook & Stefanski 1994): as much noise again, of the
+size and band that were found in the log. Noise and its opposite, half of both: what depends on chance goes, to first
+order. Parameters may be off by the difference together, once."""
 
 from __future__ import annotations
 

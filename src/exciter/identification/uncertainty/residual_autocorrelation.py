@@ -221,8 +221,8 @@ class Correlation:
 
     covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over the equations, lags k = 0 … K. leverage (K + 1, J): the sum
     over t of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag. projection
-    (J, J): what unknown forces left of errors over their σ, in the mean over the equations (``Rows.left``); the identity
-    unless given.
+    (J, J): what unknown forces left of errors over their σ, in the mean over the equations (``Rows.left``); the
+    identity unless given.
 
     What is zero at rest must not make errors look small: sums over two joints are divided by √(N_j N_l). That is exact
     for one joint at lag zero, and near it for lags that are short beside the rests. It is too much for two joints that
@@ -303,7 +303,8 @@ def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) ->
     for rate, pieces in found:
         for more in _lagged(pieces, most):
             before = sums.get(rate)
-            sums[rate] = more if before is None else tuple(a + b for a, b in zip(before, more, strict=True))
+            kept = (np.zeros(1),) * len(more) if before is None else before
+            sums[rate] = (kept[0] + more[0], kept[1] + more[1], kept[2] + more[2], kept[3] + more[3])
     return tuple(
         Correlation(
             rate=rate,
@@ -336,8 +337,9 @@ def _probes(fit: LinearFit) -> Array:
 
 
 def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
-    """Sums over a stretch, in parts: of equations (J,), of their projections (J, J), of products of residuals (K + 1, J,
-    J), and of probes (K + 1, J). Pieces are put together until longer than the lags, and multiplied with themselves and the lags before."""
+    """Sums over a stretch, in parts: of equations (J,), of their projections (J, J), of products of residuals
+    (K + 1, J, J), and of probes (K + 1, J). Pieces are put together until longer than the lags, and multiplied with
+    themselves and the lags before."""
     before: Array | None = None
     there, left, held = np.zeros(1), np.zeros((1, 1)), list[Array]()
     for piece in pieces:
