@@ -169,8 +169,8 @@ def check_inertia_matrix(
 def told_inertia_matrix(
     model: DynamicModel, values: ArrayLike, covariance: ArrayLike, standard: ArrayLike | None
 ) -> InertiaMatrix | None:
-    """The same; of a robot that stood on unknown forces by its full set of parameters, where there is one. What the feet
-    hid, masses that never moved, is in A all the same: base values of a stance do not make it, and say nothing of it."""
+    """The same; of a robot that stood on unknown forces by its full set of parameters, where there is one. What the
+    feet hid, masses that never moved, is in A all the same: base values of a stance do not make it."""
     if not any(model.stances):
         return check_inertia_matrix(model, values, covariance)
     if standard is None:

@@ -108,7 +108,9 @@ class StandardEquations:
         runs = np.unique(old.run)
         chosen = [old.run == run for run in runs]
         factors = JointFactors.merged([old.by_piece.where(mine).together() for mine in chosen])
-        counts: dict[str, Any] = {name: np.array([getattr(old, name)[mine].sum(axis=0) for mine in chosen]) for name in OF_ROWS}
+        counts: dict[str, Any] = {
+            name: np.array([getattr(old, name)[mine].sum(axis=0) for mine in chosen]) for name in OF_ROWS
+        }
         return replace(old, by_piece=factors, run=runs, fold=np.zeros_like(runs), **counts)
 
     @cached_property
