@@ -145,7 +145,7 @@ def test_covariance_of_noisy_standing_logs_is_honest(stand: Experiment) -> None:
 
 
 def test_white_errors_of_torques_have_the_covariance_that_independent_ones_have(stand: Experiment) -> None:
-    """Π turns with the posture, and few equations of the base are left: neither shortens intervals, nor their freedom."""
+    """Π turns with the posture, and few equations of the base are left: neither shortens intervals nor freedom."""
     noisy = stand.stood.torque.copy()
     noisy[:, 6:] += 0.02 * np.random.default_rng(8).standard_normal(noisy[:, 6:].shape)
     formulation = InverseDynamic(noise=(0.002,) * 6 + (0.02,) * 12)

@@ -21,6 +21,7 @@ from exciter.identification.information.estimate import Estimate, student_quanti
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PhysicalEstimate
 from exciter.identification.physical.prior_metric import StandardEquations, link_rows
+from exciter.notes import Note, note
 from exciter.typing import Array
 
 UNKNOWN_MASS_FRACTION = 1.0  #: of the mass: with a larger σ from what is not told, nothing is known of it
@@ -41,6 +42,18 @@ class LinkMasses:
         """Lower and upper ends (n,)."""
         reach = student_quantile(level, self.freedom) * self.std
         return self.mass - reach, self.mass + reach
+
+    @property
+    def note(self) -> Note:
+        rows = zip(self.names, self.mass.tolist(), self.std.tolist(), strict=True)
+        numbers = {name: [mass, std] for name, mass, std in rows if mass}
+        if not np.isfinite(list(numbers.values())).all():
+            text = (
+                "torques do not tell masses of single links, and there is no prior: those of the full set are one of "
+            )
+            return note("link masses", f"{text}many choices; give the estimator a weight, or leave it out")
+        each = ", ".join(f"{name} {m:.3g} ± {s:.2g}" for name, (m, s) in numbers.items())
+        return note("link masses", f"masses [kg, σ] of links by torques and prior together: {each}", masses=numbers)
 
 
 def link_masses(problem: Problem, estimate: Estimate, prior: Prior) -> LinkMasses | None:

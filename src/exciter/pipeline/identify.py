@@ -47,6 +47,7 @@ from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import limb_spreads, standing_notes
+from exciter.identification.link_masses import link_masses
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
@@ -167,7 +168,9 @@ def identify(
 
     if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
         spreads = limb_spreads(problem.model, found.estimate.standard)
-        ready = ready.noted(*(spread.note for spread in spreads))
+        known = prior_of(estimator)
+        masses = None if known is None else link_masses(problem, found.estimate, known)
+        ready = ready.noted(*(spread.note for spread in spreads), *(() if masses is None else (masses.note,)))
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
