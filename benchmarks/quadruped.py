@@ -27,6 +27,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "
     os.environ[variable] = "1"
 
 import argparse
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -340,6 +341,8 @@ def main() -> None:
     clock, found = time.perf_counter(), list[Judged]()
     for k in range(asked.draws):
         found += judged_draw(k)
+        some = np.concatenate([one.inside for one in found if one.name == "wls"])
+        print(f"… {k + 1} of {asked.draws} draws: wls {100 * some.mean():.1f} %", file=sys.stderr, flush=True)
     each = (time.perf_counter() - clock) / asked.draws
     print(f"\n{asked.draws} draws of bodies, friction and noise, {each:.1f} s each")
     print_coverage(found)
