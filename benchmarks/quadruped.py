@@ -1,18 +1,22 @@
 """A standing quadruped in MuJoCo, forces of the ground unknown: do intervals cover, what is left on other motion?
 
     python benchmarks/quadruped.py             # 50 draws of bodies, friction and noise
-    python benchmarks/quadruped.py -n 5
+    python benchmarks/quadruped.py -n 5 --robot go2 --rate 500 --noise 0.5
 
-Solo12 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth motion
-(``exciter.experiment.virtual.standing``). Logged are positions and torques of the joints and the pose of the base, all
-with noise; the identification knows which feet touch, and no force. Every draw is another robot: bodies and friction
-drawn about the description. Printed beside what others report (see ``docs/robots.md``):
+Solo12 or Go2 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth
+motion (``exciter.experiment.virtual.standing``). Logged are positions and torques of the joints and the pose of the
+base, all with noise; the identification knows which feet touch, and no force. Cut-off of positions, filter of the
+equations and standard deviations are those of ``exciter identify`` where nothing is said of them. Every draw is another
+robot: bodies off the description by 10 % of their size along each of its own axes (one σ), as a prior of the weight 100
+says, and friction. Printed beside what others report (see ``docs/robots.md``):
 
-coverage: part of the base parameters whose 95 % interval has the truth in it, of all draws; by weighted least squares
-with errors taken as correlated (as ``identify`` does) and as independent, and by the physically consistent estimate.
-held-out: on motions not used, N·m of all joints together (root of summed squares): what is left of the equations, and
-the torque itself, predicted with the forces that the simulator knows. legs: how far masses of the four legs differ,
-which are one in this truth; physically consistent with a prior that cross-validation weighs, and least squares.
+coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; z is
+(value − truth)/σ. Base parameters by weighted least squares, by the physically consistent estimate without a prior,
+which has the same intervals, and with one, whose share is counted; masses of single links by the latter alone: torques
+do not tell them (``identification.link_masses``). held-out: on motions not used, N·m of all joints together (root of
+summed squares): what is left of the equations, and the torque itself, predicted with the forces that the simulator
+knows. legs: how far masses of the four legs differ, which are one in this truth; with a prior that cross-validation
+weighs, and least squares.
 """
 
 from __future__ import annotations
@@ -23,8 +27,11 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "
     os.environ[variable] = "1"
 
 import argparse
+import sys
 import time
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -36,80 +43,166 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.experiment.recording.base_sensing import Contacts
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
-from exciter.experiment.virtual import draw
-from exciter.experiment.virtual.standing import StandingNoise, StandingRobot, Stood, standing_motion, started
+from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.virtual.standing import (
+    StandingControl,
+    StandingNoise,
+    StandingRobot,
+    Stood,
+    standing_motion,
+    started,
+)
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.identification.estimators.physical import AUTO, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import limb_spreads
+from exciter.identification.link_masses import link_masses
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
+from exciter.pipeline.identify import covariance_of
+from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 
-FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
-CONTACTS = Contacts(FEET, radius=0.016)
+
+@dataclass(frozen=True)
+class Animal:
+    """feet, their radius [m]; posture of a leg [rad], front and hind; friction [N·m·s/rad, N·m] about which it is
+    drawn; sizes [m, rad] of the wriggling of the base, with which all feet stay where they are."""
+
+    file: str
+    feet: tuple[str, ...]
+    radius: float
+    front: tuple[float, ...]
+    hind: tuple[float, ...]
+    viscous: float
+    coulomb: float
+    sizes: tuple[float, ...]
+    control: StandingControl
+    noise: StandingNoise
+
+
+ANIMALS = {
+    "solo12": Animal(
+        "solo12.urdf",
+        ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+        0.016,
+        (0.0, 0.75, -1.5),
+        (0.0, -0.75, 1.5),
+        0.02,
+        0.02,
+        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
+        StandingControl(),
+        StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4),
+    ),
+    "go2": Animal(
+        "go2.urdf",
+        ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
+        0.022,
+        (0.0, 0.8, -1.5),
+        (0.0, 0.8, -1.5),
+        0.1,
+        0.2,
+        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
+        StandingControl(stiffness=300.0, damping=5.0),
+        StandingNoise(position=1e-4, torque=0.1, place=1e-4, attitude=3e-4),
+    ),
+}
+CHOSEN = {"animal": ANIMALS["solo12"], "rate": 200.0, "noise": 1.0}
 TERMS = (ex.Viscous(), ex.Coulomb())
-VISCOUS, COULOMB = 0.02, 0.02  # [N·m·s/rad], [N·m] about which friction is drawn
-RATE, SECONDS, LEAD_IN = 200.0, 20.0, 1.0  # [Hz], [s], [s]
-SIZES = np.array([0.025, 0.025, 0.02, 0.15, 0.12, 0.15])  # [m, rad] of the wriggling
-NOISE = StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4)
-CUTOFF, DEAD_ZONE = 8.0, 0.03  # [Hz], [rad/s]
+SECONDS, LEAD_IN = 20.0, 1.0  # [s]
+DEAD_ZONE = 0.03  # [rad/s]
 DRAWN_MOTIONS = 5
+BODY_SPREAD = 0.1  # one σ of every number of a body, relative to its size
+LEAST_BODY_EIGENVALUE = 0.3  # of a drawn body, over the description's: so that it is one
+FRICTION_SPREAD = 0.3
 ALIKE_FACTORS = (1.12, 0.9, 1.15)  # of hips, thighs and shanks, to the description's inertias
+KINDS = ("masses", "first moments", "inertias", "friction")
 ANCHORS = """what others report (docs/robots.md): simulated Solo12, torque error 0.40 / 0.65 / 0.71 N·m (validation /
 trot / jump); identical legs 4.5–12.7 % apart (bounded), 14–92 % (plain least squares); conic program 3.8 s"""
+
+
+def animal() -> Animal:
+    return CHOSEN["animal"]
+
+
+def contacts() -> Contacts:
+    return Contacts(animal().feet, radius=animal().radius)
+
+
+def noise() -> StandingNoise:
+    given, times = animal().noise, CHOSEN["noise"]
+    return StandingNoise(**{name: times * getattr(given, name) for name in ("position", "torque", "place", "attitude")})
 
 
 @cache
 def robot() -> ex.Robot:
     from importlib.metadata import files
 
-    found = [file for file in files("example-robot-data") or [] if file.name == "solo12.urdf"]
+    found = [file for file in files("example-robot-data") or [] if file.name == animal().file]
     return ex.load(Path(str(found[0].locate())), base="free")
 
 
 @cache
 def posture() -> Array:
     q = np.zeros(robot().n)
-    q[6:] = [0.0, 0.75, -1.5] * 2 + [0.0, -0.75, 1.5] * 2
-    q[2] = CONTACTS.radius - Dynamics(robot()).placement(FEET[0], q[None])[1][0, 2]
+    front = [robot().parents[robot().parents[robot().frame(foot).joint]] for foot in animal().feet]
+    for k, hip in enumerate(front):
+        q[hip : hip + 3] = animal().front if k < 2 else animal().hind
+    q[2] = animal().radius - Dynamics(robot()).placement(animal().feet[0], q[None])[1][0, 2]
     return q
 
 
 @cache
 def wriggling(seed: int, faster: float = 1.0) -> ex.Motion:
     """Ten harmonics of 5 s for each of the base's six joints, after a second from rest; legs follow."""
-    rng, time = np.random.default_rng(seed), np.arange(round((SECONDS + LEAD_IN) * RATE)) / RATE
+    rng, rate = np.random.default_rng(seed), CHOSEN["rate"]
+    time = np.arange(round((SECONDS + LEAD_IN) * rate)) / rate
     omega = 0.4 * np.pi * faster * np.arange(1, 11)
-    a, b = rng.standard_normal((2, 10, 6)) * SIZES / np.sqrt(20.0)
+    a, b = rng.standard_normal((2, 10, 6)) * np.array(animal().sizes) / np.sqrt(20.0)
     sine, cosine = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
     w = omega[:, None]
     parts = (sine @ a + cosine @ b, cosine @ (w * a) - sine @ (w * b), -sine @ (w**2 * a) - cosine @ (w**2 * b))
     base = started(ex.Motion(time, *parts), posture()[:6], LEAD_IN)
-    return standing_motion(robot(), CONTACTS.all, base, posture())
+    return standing_motion(robot(), contacts().all, base, posture())
 
 
 def truth(seed: int | None) -> tuple[Truth, dict[str, float]]:
     """Drawn; for None legs that are alike, but none of the description's; and its friction by name."""
     rng, n = np.random.default_rng(seed), robot().n
     alike = robot().with_inertias(robot().inertias * np.array([*[1.08] * 6, *ALIKE_FACTORS * 4])[:, None])
-    bodies = alike if seed is None else draw(robot(), seed).robot
-    factor = np.ones((2, n)) if seed is None else np.exp(0.3 * rng.standard_normal((2, n)))
+    described = robot().inertias
+    another = robot().with_inertias(np.array([*described[:5], *map(drawn(rng), described[5:])]))
+    bodies = alike if seed is None else another
+    factor = np.ones((2, n)) if seed is None else np.exp(FRICTION_SPREAD * rng.standard_normal((2, n)))
     factor[:, :6] = 0.0
-    friction = TrueFriction(viscous=tuple(VISCOUS * factor[0]), coulomb=tuple(COULOMB * factor[1]))
-    known = {f"Fv{j + 1}": VISCOUS * factor[0, j] for j in range(6, n)}
-    known |= {f"Fs{j + 1}": COULOMB * factor[1, j] for j in range(6, n)}
+    friction = TrueFriction(viscous=tuple(animal().viscous * factor[0]), coulomb=tuple(animal().coulomb * factor[1]))
+    known = {f"Fv{j + 1}": animal().viscous * factor[0, j] for j in range(6, n)}
+    known |= {f"Fs{j + 1}": animal().coulomb * factor[1, j] for j in range(6, n)}
     return Truth(bodies, friction=friction), known
 
 
+def drawn(rng: np.random.Generator) -> Callable[[Array], Array]:
+    """Of a body (10,) another: L (1 + E) Lᵀ of its pseudo-inertia L Lᵀ, E symmetric at random."""
+
+    def one(phi: Array) -> Array:
+        lower = np.linalg.cholesky(pseudo_inertia(phi))
+        while True:
+            change = BODY_SPREAD * rng.standard_normal((4, 4))
+            whole = np.eye(4) + 0.5 * (change + change.T)  # numbers beside the diagonal less by √2, as of the metric
+            if np.linalg.eigvalsh(whole)[0] > LEAST_BODY_EIGENVALUE:
+                return from_pseudo_inertia(lower @ whole @ lower.T)
+
+    return one
+
+
 def stood(seed: int | None, motion: int, faster: float = 1.0) -> Stood:
-    whole = StandingRobot(truth(seed)[0], CONTACTS).stand(wriggling(motion, faster), robot())
+    whole = StandingRobot(truth(seed)[0], contacts(), animal().control).stand(wriggling(motion, faster), robot())
     return whole.between(LEAD_IN, LEAD_IN + SECONDS)
 
 
 def run_of(log: Stood, seed: int) -> Run:
-    return Run.of(log.recording(NOISE, seed).arranged(robot()), FilteredDifferences(cutoff=CUTOFF))
+    return Run.of(log.recording(noise(), seed).arranged(robot()), FilteredDifferences())
 
 
 def true_chi(model: ex.DynamicModel, seed: int | None) -> Array:
@@ -120,12 +213,67 @@ def true_chi(model: ex.DynamicModel, seed: int | None) -> Array:
     return chi
 
 
-def problem_of(run: Run, formulation: InverseDynamic) -> Problem:
-    return Problem(ex.DynamicModel(robot(), TERMS), (run,), formulation)
+def problem_of(run: Run) -> Problem:
+    filtered = ParallelFilter(Butterworth(min(part.position_bandwidth for part in run.parts)))
+    return Problem(ex.DynamicModel(robot(), TERMS), (run,), InverseDynamic(filtered, dead_zone=DEAD_ZONE))
 
 
-def covered(values: Array, covariance: Array, true: Array) -> Array:
-    return np.abs(values - true) < 1.96 * np.sqrt(np.diag(covariance))
+def kind(name: str) -> str:
+    if name.startswith("F"):
+        return "friction"
+    letters = name.rstrip("0123456789").removesuffix("R")
+    return {"M": "masses", "MX": "first moments", "MY": "first moments", "MZ": "first moments"}.get(letters, "inertias")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """name of the intervals; kinds of the parameters, z and whether their interval has the truth, of one draw."""
+
+    name: str
+    kinds: tuple[str, ...]
+    z: Array
+    inside: Array
+
+
+def judged_draw(seed: int) -> Iterator[Judged]:
+    log = stood(seed, seed % DRAWN_MOTIONS)
+    problem = problem_of(run_of(log, seed))
+    chi = true_chi(problem.model, seed)
+    true, kinds = problem.base.base_values(chi), tuple(map(kind, problem.names))
+
+    def of(name: str, found: ex.Estimate) -> Judged:
+        low, high = found.interval()
+        return Judged(name, kinds, (found.values - true) / found.std, (low <= true) & (true <= high))
+
+    free, bounded = ex.WeightedLeastSquares(), ex.PhysicallyConsistent()
+    honest = covariance_of(free, StationaryErrors())(problem, free.estimate(problem))
+    yield of("wls", honest)
+    known = bounded.estimate(problem)
+    yield of("consistent", replace(known, covariance=honest.covariance, freedom=honest.freedom))
+    prior = Prior(weight=BODY_SPREAD**-2)
+    pulled = ex.PhysicallyConsistent(prior=prior)
+    found = covariance_of(pulled, StationaryErrors())(problem, pulled.estimate(problem))
+    yield of("consistent, prior of 10 %", found)
+    masses = link_masses(problem, found, prior)
+    assert masses is not None
+    real, bodies, (low, high) = chi[: problem.model.inertial_size : 10], slice(5, None), masses.interval()
+    z, inside = (masses.mass - real) / np.maximum(masses.std, 1e-300), (low <= real) & (real <= high)
+    yield Judged("masses of links, prior of 10 %", ("masses",) * len(z[bodies]), z[bodies], inside[bodies])
+
+
+def print_coverage(found: list[Judged]) -> None:
+    by_name: dict[str, list[Judged]] = defaultdict(list)
+    for one in found:
+        by_name[one.name].append(one)
+    for name, some in by_name.items():
+        each = [100.0 * one.inside.mean() for one in some]
+        z, inside, kinds = (np.concatenate([getattr(one, what) for one in some]) for what in ("z", "inside", "kinds"))
+        text = f"z {z.mean():+.2f} on average, rms {np.sqrt((z**2).mean()):.2f}"
+        print(f"coverage, {name}: {100 * inside.mean():.1f} % (draws {min(each):.0f} … {max(each):.0f} %), {text}")
+        parts = [(word, inside[kinds == word], z[kinds == word]) for word in KINDS if (kinds == word).any()]
+        if len(parts) > 1:
+            listed = (f"{w} {100 * i.mean():.1f} % (rms z {np.sqrt((x**2).mean()):.2f})" for w, i, x in parts)
+            print(f"    {', '.join(listed)}")
 
 
 def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[float, float]:
@@ -137,7 +285,7 @@ def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[fl
     squares = other.measured.squares(values).sum(axis=0)[joints].sum()
     left = float(np.sqrt(squares / sum(map(len, run.parts))))
     model, motion = problem.model, log.motion
-    forces = np.einsum("Nmj,Nm->Nj", contact_jacobian(model.dynamics, CONTACTS.all, motion.q), log.forces)
+    forces = np.einsum("Nmj,Nm->Nj", contact_jacobian(model.dynamics, contacts().all, motion.q), log.forces)
     chi = np.zeros(len(model.standard))
     chi[problem.base.independent] = values
     error = (model.torque(motion, chi) - forces - log.torque)[:, joints]
@@ -147,20 +295,27 @@ def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--draws", type=int, default=50)
+    parser.add_argument("--robot", choices=ANIMALS, default="solo12")
+    parser.add_argument("--rate", type=float, default=200.0, help="[Hz] of the log")
+    parser.add_argument("--noise", type=float, default=1.0, help="times the usual")
     asked = parser.parse_args()
-    formulation = InverseDynamic(ParallelFilter(), dead_zone=DEAD_ZONE)
-    print(ANCHORS)
+    CHOSEN.update(animal=ANIMALS[asked.robot], rate=asked.rate, noise=asked.noise)
+    print(ANCHORS, flush=True)
 
     clock = time.perf_counter()
-    run = run_of(stood(None, 0), 0)
-    problem = problem_of(run, formulation)
+    log = stood(None, 0)
+    problem = problem_of(run_of(log, 0))
     free = ex.WeightedLeastSquares().estimate(problem)
     plain = time.perf_counter() - clock
     clock = time.perf_counter()
     consistent = ex.PhysicallyConsistent(prior=Prior(weight=AUTO)).estimate(problem)
     seconds = time.perf_counter() - clock
     whole = len(ex.DynamicModel(robot(), TERMS).base)
-    print(f"\nSolo12, {SECONDS:g} s at {RATE:g} Hz: {len(problem.names)} of {whole} base parameters are left")
+    left, dynamics = f"{len(problem.names)} of {whole} base parameters are left", problem.model.dynamics
+    print(f"\n{asked.robot}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
+    speed = np.einsum("Nmj,Nj->Nm", contact_jacobian(dynamics, contacts().all, log.motion.q), log.motion.qd)
+    least, most = log.forces[:, 2::3].min(), 1e3 * np.abs(speed).max()
+    print(f"feet press with {least:.2g} N at least and slide at {most:.2g} mm/s at most")
     print(f"simulation, equations and wls {plain:.1f} s, consistent, weight by cross-validation, {seconds:.1f} s")
     for name, faster in (("another motion", 1.0), ("a quarter faster", 1.25)):
         log = stood(None, 100, faster)
@@ -183,25 +338,14 @@ def main() -> None:
     legs = np.array([[base[f"MXR{j}" if f"MXR{j}" in base else f"MX{j}"] for j in (8, 11, 14, 17)]])
     print(f"legs, wls: first moments of the thighs differ by {100 * np.ptp(legs) / np.abs(legs).mean():.1f} %")
 
-    known, inside = problem.projecting, {"wls, correlated errors": [], "wls, independent errors": [], "consistent": []}
-    clock = time.perf_counter()
+    clock, found = time.perf_counter(), list[Judged]()
     for k in range(asked.draws):
-        one = problem_of(run_of(stood(k, k % DRAWN_MOTIONS), k), known)
-        true = one.base.base_values(true_chi(one.model, k))
-        found = ex.WeightedLeastSquares().estimate(one)
-        honest = with_correlated_errors(one, found)
-        inside["wls, correlated errors"].append(covered(honest.values, honest.covariance, true))
-        inside["wls, independent errors"].append(covered(found.values, found.covariance, true))
-        bounded = ex.PhysicallyConsistent().estimate(one)
-        inside["consistent"].append(covered(bounded.values, bounded.covariance, true))
-    print(
-        f"\n{asked.draws} draws of bodies, friction and noise, {(time.perf_counter() - clock) / asked.draws:.1f} s each"
-    )
-    for word, some in inside.items():
-        each = np.mean(some, axis=1)
-        print(
-            f"coverage, {word}: {100 * np.mean(some):.1f} % (draws {100 * each.min():.0f} … {100 * each.max():.0f} %)"
-        )
+        found += judged_draw(k)
+        some = np.concatenate([one.inside for one in found if one.name == "wls"])
+        print(f"… {k + 1} of {asked.draws} draws: wls {100 * some.mean():.1f} %", file=sys.stderr, flush=True)
+    each = (time.perf_counter() - clock) / asked.draws
+    print(f"\n{asked.draws} draws of bodies, friction and noise, {each:.1f} s each")
+    print_coverage(found)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,11 @@ def test_taken_off_forces_leave_what_a_null_space_leaves(quadruped: Robot) -> No
     dynamics, stance = Dynamics(quadruped), tuple(GroundContact(foot) for foot in FEET)
     q, noise = standing_states(dynamics, stance, 5).q, np.random.default_rng(5).uniform(0.1, 2.0, 18)
     forces = contact_jacobian(dynamics, stance, q).swapaxes(1, 2)
-    left, shares = taken_off(np.tile(np.eye(18), (5, 1, 1)), forces, noise)
+    left, projection = taken_off(np.tile(np.eye(18), (5, 1, 1)), forces, noise)
     np.testing.assert_allclose(left @ forces, 0.0, atol=1e-9)
-    np.testing.assert_allclose(shares.sum(axis=1), 18 - 12)
+    np.testing.assert_allclose(np.trace(projection), 18 - 12)
+    scaled = left * noise / noise[:, None]
+    np.testing.assert_allclose(projection, scaled.mean(axis=0), atol=1e-9)
     for k in range(5):
         null = np.linalg.svd(forces[k].T)[2][12:].T
         information = null @ np.linalg.inv(null.T @ np.diag(noise**2) @ null) @ null.T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import exciter as ex
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import RecordingError
+from exciter.experiment.quality import check
 from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.base_sensing import Contacts, ImuMounting, TwistAxes
 from exciter.experiment.recording.recording import About, Recording
@@ -20,7 +22,7 @@ from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.virtual.standing import StandingNoise
 from exciter.robot import Motion
 from exciter.robot import base_motion as base
-from support.standing import FEET, RATE, flying, quadruped, sines
+from support.standing import FEET, RATE, flying, quadruped, sines, standing
 
 EXACT = StandingNoise(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -191,3 +193,36 @@ def test_a_steep_pitch_is_told() -> None:
     q[:, 4] = 1.45
     steep = replace(stood, motion=replace(stood.motion, q=q)).recording(EXACT)
     assert any("pitches to 83°" in note.text for note in steep.arranged(quadruped()).notes)
+
+
+# -- what carries the base ---------------------------------------------------------------------------------------------
+
+
+def standing_log() -> Recording:
+    return standing(3.0).stood.recording(replace(EXACT, place=1e-4))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"contact": None, "about": About()}, "does not fall .*the log names no contacts"),
+        ({"contact": np.zeros((300, 4))}, "does not fall .*LF_foot, .* are not above 0.5, their threshold"),
+    ],
+    ids=("contacts are not said", "flags that never hold"),
+)
+def test_a_base_that_does_not_fall_stands_on_something(change: dict, message: str) -> None:
+    found = check(replace(standing_log(), **change), quadruped())
+    (told,) = [one for one in found.problems if one.subject == "contacts"]
+    assert re.search(message, told.text)
+    assert not any(one.subject == "explained torque" for one in found.problems)
+
+
+def test_a_base_that_stands_or_falls_or_is_carried_by_measured_forces_is_fine(log: Recording) -> None:
+    """A fall of two seconds, while the legs swing; feet that touch; thrust that was measured."""
+    motion = standing(3.0).stood.motion
+    q = motion.q[:200].copy()
+    q[:, 2] += 3.0 - 0.5 * 9.81 * motion.time[:200] ** 2
+    fallen = replace(flying(2.0).stood, motion=replace(flying(2.0).stood.motion, q=q)).recording(EXACT)
+    fallen = replace(fallen, contact=None, about=About())
+    for one in (standing_log(), fallen, log):
+        assert not [told for told in check(one, quadruped()).findings if told.subject == "contacts"]

@@ -13,17 +13,23 @@ import pytest
 from exciter.errors import ExciterError
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
+from exciter.experiment.virtual.standing import StandingNoise
 from exciter.identification.estimators.registry import ESTIMATORS
 from exciter.identification.formulations import FORMULATIONS
+from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import BaseWrench, FilteredDynamic, InverseDynamic
 from exciter.identification.formulations.energy import Energy, Power
 from exciter.identification.formulations.gain_free import GainFree
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from support.held_log import MODEL, TRUTH, ZONE, estimate, usual_estimator
+from support.standing import RATE, flying, standing
 
 pytestmark = pytest.mark.slow
 
 FRICTION = [f"{kind}{j}" for kind in ("Fv", "Fs") for j in (1, 2, 3)]
 GENTLE = ParallelFilter(Butterworth(15.0))
+UNEVEN = (0.3,) * 3 + (0.1,) * 3 + (0.02, 0.05, 0.01) * 4  # [N, N·m] σ of the equations
 RIGHT = 0.1  # of friction, within which an estimate is right on this log
 #: A setting as it is usual, and another; of fields within a filter, too
 VARIATIONS = {
@@ -44,8 +50,14 @@ VARIATIONS = {
     ("filter", "look_ahead"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, look_ahead=0.15))),
     ("filter", "edge"): (InverseDynamic(GENTLE), InverseDynamic(replace(GENTLE, edge=0.2))),
 }
-#: Settings of free bases and of forces that are projected out: ``test_free_base.py``
-OF_CONTACTS = {("dynamic", "noise"), ("gain-free", "noise"), ("base-link", "parallel_filter")}
+#: The same of free bases and of forces that are projected out, on logs of a quadruped: which stands, or flies
+OF_CONTACTS = {
+    ("dynamic", "noise"): (standing, InverseDynamic(), InverseDynamic(noise=UNEVEN)),
+    ("gain-free", "noise"): (standing, GainFree(), GainFree(noise=UNEVEN)),
+    ("base-link", "parallel_filter"): (flying, BaseLink(), BaseLink(ParallelFilter(Butterworth(15.0)))),
+}
+#: whatever an estimator does, rows are projected and filtered before it sees them: some of each kind stand for all
+ON_LEGS = ("ols", "wls", "huber", "consistent")
 #: How one line calls a setting
 OF_THE_FILTER = ("parallel_filter", *(one.name for one in fields(ParallelFilter)))
 NAMES = {"dead_zone": "dead zone"} | dict.fromkeys(OF_THE_FILTER, "filter")
@@ -63,13 +75,56 @@ def estimated(word, formulation):
 def test_every_setting_is_asked_about():
     named = {cls.word: {one.name for one in fields(cls)} for cls in FORMULATIONS}
     named["filter"] = {one.name for one in fields(ParallelFilter)}
-    assert {(word, name) for word, names in named.items() for name in names} == set(VARIATIONS) | OF_CONTACTS
+    assert {(word, name) for word, names in named.items() for name in names} == {*VARIATIONS, *OF_CONTACTS}
+
+
+@cache
+def on_legs(experiment):
+    """A short log with some noise of torques: of a robot on its feet, or in the air with all forces measured."""
+    found = experiment(3.0)
+    stood, rng = found.stood, np.random.default_rng(3)
+    torque = stood.torque.copy()
+    if experiment is flying:
+        torque = stood.recording(StandingNoise(0, 0, 0, 0, 0, 0), forces=True).arranged(stood.robot).torque.copy()
+    torque[:, 6:] += 0.01 * rng.standard_normal(torque[:, 6:].shape)
+    if experiment is flying:
+        torque[:, :6] += 0.01 * rng.standard_normal(torque[:, :6].shape)
+    run = Run.at(stood.motion, torque, RATE)
+    if experiment is standing:
+        flags = np.ones((len(torque), len(stood.contacts.frames)))
+        run = replace(run, parts=(replace(run.parts[0], contact=flags, contacts=stood.contacts),))
+    return Problem(found.model, (run,))
+
+
+@pytest.mark.parametrize("setting", OF_CONTACTS, ids=" ".join)
+def test_settings_of_contacts_are_used_or_refused(setting):
+    """Estimates differ, or the formulation as a whole is refused where forces are not known."""
+    experiment, usual, other = OF_CONTACTS[setting]
+    wrong = []
+    for word in ON_LEGS:
+        found, before = (estimated_on_legs(word, one, experiment) for one in (other, usual))
+        if isinstance(found, ExciterError) or isinstance(before, ExciterError):
+            refused = isinstance(before, ExciterError) and isinstance(found, ExciterError)
+            if not refused or not (named(before, usual) and named(found, other)):
+                wrong.append((word, str(found), str(before)))
+        elif np.abs(found.values - before.values).max() < 1e-7 * np.abs(before.values).max():
+            wrong.append((word, "the same"))
+    assert not wrong
+
+
+def estimated_on_legs(word, formulation, experiment):
+    try:
+        return usual_estimator(word).estimate(replace(on_legs(experiment), formulation=formulation))
+    except ExciterError as error:
+        return error
 
 
 def named(error, formulation, setting=None):
     """Whether a refusal says in one line what it refuses: the formulation (its word, its class or its equations), or a
     setting of it."""
-    equations = set(formulation.equations(MODEL)) - set(MODEL.robot.joint_names)
+    equations = set()
+    if not isinstance(formulation, BaseLink):  # which is of a robot with a free base
+        equations = set(formulation.equations(MODEL)) - set(MODEL.robot.joint_names)
     names = (formulation.word, type(formulation).__name__, *equations)
     wanted = names if setting is None else (NAMES.get(setting, setting),)
     return "\n" not in str(error) and any(name in str(error) for name in wanted)

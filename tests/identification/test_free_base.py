@@ -27,8 +27,11 @@ from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import identical_limbs, limb_spreads, standing_notes
+from exciter.identification.link_masses import link_masses
+from exciter.identification.physical.prior_metric import StandardEquations, link_rows
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
+from exciter.identification.uncertainty.motion_noise import motion_noise_error
 from support.standing import QUADRUPED, RATE, TERMS, Experiment, flying, posture, quadruped, sines, standing
 
 NOISE = StandingNoise(position=5e-5, torque=0.01, place=5e-5, attitude=1e-4)
@@ -139,6 +142,70 @@ def test_covariance_of_noisy_standing_logs_is_honest(stand: Experiment) -> None:
         robust.append(error**2 / np.diag(with_correlated_errors(problem, found).covariance))
     assert 0.35 < np.mean(squares) < 1.5
     assert 0.5 < np.mean(robust) < 1.6
+
+
+def test_white_errors_of_torques_have_the_covariance_that_independent_ones_have(stand: Experiment) -> None:
+    """Π turns with the posture, and few equations of the base are left: neither shortens intervals nor freedom."""
+    noisy = stand.stood.torque.copy()
+    noisy[:, 6:] += 0.02 * np.random.default_rng(8).standard_normal(noisy[:, 6:].shape)
+    formulation = InverseDynamic(noise=(0.002,) * 6 + (0.02,) * 12)
+    problem = Problem(stand.model, (exact_run(stand, noisy, touching=True),), formulation, folds=1)
+    found = ex.WeightedLeastSquares().estimate(problem)
+    honest = with_correlated_errors(problem, found)
+    assert np.mean(honest.std / found.std) == pytest.approx(1.0, abs=0.06)
+    assert honest.freedom > 30.0
+    assert problem.compressed.fewest_instants == len(noisy)
+    assert problem.compressed.rows[:, :6].sum() < 0.2 * 6 * len(noisy)
+
+
+def test_noise_of_the_base_in_w_is_counted(stand: Experiment) -> None:
+    """Torques are exact, the place of the base is not: parameters are off in the same way in every draw, by more than
+    chance, and the change that is said has them right on average."""
+    noise, off, said = StandingNoise(0.0, 0.0, 4e-4, 0.0, 0.0, 0.0), [], []
+    formulation = InverseDynamic(ParallelFilter(factor=4))
+    for seed in range(3):
+        run = Run.of(stand.stood.recording(noise, seed).arranged(quadruped()), FilteredDifferences(cutoff=8.0))
+        problem = Problem(stand.model, (run,), formulation, folds=1)
+        formulation = problem.projecting
+        found = ex.WeightedLeastSquares().estimate(problem)
+        off.append((found.values - problem.base.base_values(stand.chi)) / found.std)
+        change = motion_noise_error(problem, found)
+        assert change is not None
+        said.append(change.change / found.std)
+    mean, told = np.mean(off, axis=0), np.mean(said, axis=0)
+    assert np.sqrt((mean**2).mean()) > 1.0
+    assert np.corrcoef(mean, -told)[0, 1] > 0.8
+    assert ((mean + told) ** 2).mean() < 0.5 * (mean**2).mean()
+    fixed = arm_problem()
+    assert motion_noise_error(fixed, ex.WeightedLeastSquares().estimate(fixed)) is None
+
+
+def arm_problem() -> Problem:
+    model = ex.DynamicModel(ex.load("gautier-khalil"), TERMS)
+    motion = sines(3.0, np.ones(model.n), 1)
+    torque = model.torque(motion) + 0.1 * np.random.default_rng(2).standard_normal(motion.q.shape)
+    return Problem(model, (Run.at(motion, torque, RATE),))
+
+
+def test_masses_of_links_have_the_covariance_of_prior_and_equations_together() -> None:
+    """(Q + PᵀAP)⁻¹ of all parameters, by another way; without a prior torques tell no mass."""
+    problem, prior = arm_problem(), Prior(weight=100.0)
+    found, equations = ex.PhysicallyConsistent(prior=prior).estimate(problem), StandardEquations.of(problem)
+    size, base = len(problem.model.standard), problem.base.grouping
+    known = link_rows(10.0 * prior.values.reference(equations).whitening, size)
+    rows = problem.compressed.information(found.noise).r @ base
+    weak = np.diag(np.append(np.zeros(equations.links), np.full(size - equations.links, 1e-4)))
+    whole = np.linalg.inv(known.T @ known + rows.T @ rows + weak)
+    masses = link_masses(problem, replace(found, covariance=base @ whole @ base.T), prior)
+    assert masses is not None
+    np.testing.assert_allclose(masses.std, np.sqrt(whole.diagonal()[: equations.links : 10]), rtol=1e-3)
+    low, high = masses.interval()
+    assert ((low < masses.mass) & (masses.mass < high)).all()
+    without = ex.PhysicallyConsistent()
+    alone = link_masses(problem, without.estimate(problem), without.prior)
+    assert alone is not None
+    assert np.isinf(alone.std[0])
+    assert link_masses(problem, ex.WeightedLeastSquares().estimate(problem), prior) is None
 
 
 def test_a_virtual_quadruped_from_end_to_end(tmp_path: Path) -> None:

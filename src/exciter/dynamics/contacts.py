@@ -92,15 +92,15 @@ def _below(robot: Robot, contact: GroundContact) -> Array:
 
 
 def taken_off(sides: Array, forces: Array, noise: Array) -> tuple[Array, Array]:
-    """Π sides, and π (N, n): of equations (N, n, k) without the unknown forces whose directions (N, n, m) are given;
-    noise (n,): σ of every equation."""
+    """Π sides, and S⁻¹ Π S (n, n), its mean over the instants, with π on its diagonal: of equations (N, n, k) without
+    the unknown forces whose directions (N, n, m) are given; noise (n,): σ of every equation."""
     scaled = forces / noise[:, None]
     u, values, _ = np.linalg.svd(scaled, full_matrices=False)
     kept = values > DEPENDENT_FORCE_FRACTION * values.max(axis=1, initial=0.0)[:, None]
     u = u * kept[:, None]
     within = sides / noise[:, None]
     left = (within - u @ (u.swapaxes(1, 2) @ within)) * noise[:, None]
-    return left, np.asarray(1.0 - (u**2).sum(axis=2))
+    return left, np.asarray(np.eye(len(noise)) - np.einsum("Nim,Njm->ij", u, u) / max(len(u), 1))
 
 
 def unknown_forces(dynamics: Dynamics, stance: Stance, q: Array, unmeasured: BoolArray) -> Array:

@@ -21,6 +21,7 @@ import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.recording.recording import LINK_SIDE
+from exciter.experiment.signals.contact_stretches import stances
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.processed_motion import motion_band
@@ -66,6 +67,13 @@ ESTIMATOR_CHOICES = (  #: where none is asked for; and how joints are weighted
         "equations of a joint over the σ of its torque",
         "1 N·m means little at a shoulder and much at a wrist: σ is taken from the residuals of each joint",
     ),
+)
+
+FRICTION_OF_LEGS = Choice(
+    "friction",
+    "as usual",
+    "forces of the ground are taken off, so that friction of a joint is in the equations of others, too: models of it "
+    "cannot be compared joint by joint",
 )
 
 
@@ -236,7 +244,9 @@ def choose_automatically(
         both, choice = choose_equation_filter(runs)
         choices.append(choice)
     prior = prior_of(settings.estimator or PhysicallyConsistent())
-    known = prior or Prior()
+    known, stands = prior or Prior(), bool(stances(parts))
+    if stands and settings.friction != FRICTION_AS_GIVEN:
+        choices.append(FRICTION_OF_LEGS)
     with one_thread():
         chosen = choose_settings(
             Asked(
@@ -246,7 +256,7 @@ def choose_automatically(
                 band=motion_band(parts),
                 remake=remake,
                 route=settings.route is None and all(part.series is None for part in parts),
-                friction=settings.friction != FRICTION_AS_GIVEN,
+                friction=settings.friction != FRICTION_AS_GIVEN and not stands,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
                 tilt=may_lean(config.robot.gravity, runs),

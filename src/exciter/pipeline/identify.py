@@ -47,6 +47,7 @@ from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import limb_spreads, standing_notes
+from exciter.identification.link_masses import link_masses
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
@@ -54,6 +55,7 @@ from exciter.identification.selection.friction_candidates import fixed_friction
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
 from exciter.identification.uncertainty.missing_terms import find_missing
+from exciter.identification.uncertainty.motion_noise import motion_noise_error
 from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
@@ -68,7 +70,7 @@ from exciter.settings import written
 from exciter.typing import Array
 from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
-from exciter.validation.inertia_matrix import check_inertia_matrix
+from exciter.validation.inertia_matrix import told_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
@@ -166,14 +168,17 @@ def identify(
 
     if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
         spreads = limb_spreads(problem.model, found.estimate.standard)
-        ready = ready.noted(*(spread.note for spread in spreads))
+        known = prior_of(estimator)
+        masses = None if known is None else link_masses(problem, found.estimate, known)
+        ready = ready.noted(*(spread.note for spread in spreads), *(() if masses is None else (masses.note,)))
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
     payload = payload_of(ready, equations, gains) if loads else None
     inertia = None  # a force plate alone does not tell whether the model can be simulated
     if found.problem.names == found.problem.model.base.names:
-        inertia = check_inertia_matrix(found.problem.model, found.estimate.values, found.estimate.covariance)
+        estimate = found.estimate
+        inertia = told_inertia_matrix(problem.model, estimate.values, estimate.covariance, estimate.standard)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(
@@ -492,6 +497,8 @@ def covariance_of(
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
         if late is not None:
             estimate = estimate.with_error(late.change, *late.assumptions)
+        if (noisy := motion_noise_error(problem.bounded, estimate)) is not None:
+            estimate = estimate.with_error(noisy.change, *noisy.assumptions)
         if lacking is not None:
             estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
             estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))

@@ -27,7 +27,7 @@ from exciter.report.identification.report import validation_page
 from exciter.report.page import Page
 from exciter.robot import Robot
 from exciter.validation import validation
-from exciter.validation.inertia_matrix import InertiaMatrix, check_inertia_matrix
+from exciter.validation.inertia_matrix import InertiaMatrix, told_inertia_matrix
 from exciter.validation.simulation import SimulationCheck, simulate_run
 from exciter.validation.validation import RunValidation, Validation, ValidationVerdict
 
@@ -153,8 +153,9 @@ def validate(
     inertia, simulations, zone = None, list[SimulationCheck](), config.dead_zone(())
     if model.of_torques:
         progress("searching the inertia matrix")
-        inertia = check_inertia_matrix(dynamics, estimate.values, estimate.covariance)
-    for run in runs if model.of_torques and not not_simulated(dynamics.robot) else ():
+        inertia = told_inertia_matrix(dynamics, estimate.values, estimate.covariance, estimate.standard)
+    stands = any(dynamics.stances)  # on forces that nobody knows, without which it would fall
+    for run in runs if model.of_torques and not stands and not not_simulated(dynamics.robot) else ():
         progress(f"simulating {Path(run.name).name}")
         simulations.append(simulate_run(dynamics, estimate.values, run.bounded, dead_zone=zone))
     return Validated(model=model, logs=ready, validation=predicted, inertia=inertia, simulations=tuple(simulations))

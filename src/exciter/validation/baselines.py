@@ -335,7 +335,7 @@ def _apart(problem: Problem, pieces: Iterable[Processed], period: float) -> list
 def _rms(problem: Problem, pieces: Iterable[Processed]) -> Array:
     """(J,) of what the rows of a problem make of what was measured."""
     squares, count = np.zeros((2, len(problem.joints)))
-    for rows in problem.formulation.rows(problem.model, pieces, NO_COLUMNS):
+    for rows in problem.projecting.rows(problem.model, pieces, NO_COLUMNS):
         squares += (rows.y**2).sum(axis=0)
         count += rows.counted
     return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))

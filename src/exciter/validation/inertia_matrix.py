@@ -10,7 +10,7 @@ unit, near 1 for joints that do not feel each other, 0 where A is singular. Thei
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -165,6 +165,19 @@ def check_inertia_matrix(
         search=search,
         **sure,
     )
+
+
+def told_inertia_matrix(
+    model: DynamicModel, values: ArrayLike, covariance: ArrayLike, standard: ArrayLike | None
+) -> InertiaMatrix | None:
+    """The same; of a robot that stood on unknown forces by its full set of parameters, where there is one. What the
+    feet hid, masses that never moved, is in A all the same: base values of a stance do not make it."""
+    if not any(model.stances):
+        return check_inertia_matrix(model, values, covariance)
+    if standard is None:
+        return None
+    whole = replace(model, stances=())
+    return check_inertia_matrix(whole, whole.base.base_values(np.asarray(standard, dtype=float)))
 
 
 def base_chi(model: DynamicModel, values: ArrayLike) -> Array:

@@ -284,6 +284,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     if robot is not None:
         lower, upper = robot.position_range()
         room = np.where([joint.is_prismatic for joint in robot.joints], 0.0, upper - lower)
+        room[list(robot.free_base)] = 0.0  # which has neither offset nor friction
     for j in np.flatnonzero((span > 0.0) & (span < np.minimum(limits.arc, LITTLE_ROOM_SHARE * room))):
         allowed = f" of {np.degrees(room[j]):.0f}° allowed" if np.isfinite(room[j]) else ""
         words = f"it moves over {span[j]:.2g} rad ({np.degrees(span[j]):.0f}°{allowed}): weight, offset and friction "

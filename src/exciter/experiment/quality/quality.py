@@ -9,6 +9,7 @@ from typing import Any
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.plan import PlannedStage
+from exciter.experiment.quality import base_checks as free_base
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import sample_checks as samples
 from exciter.experiment.quality import stage_checks as stages
@@ -25,7 +26,7 @@ from exciter.workers import one_thread
 Check = Callable[[Evidence], Iterator[Note]]
 CHECKS_OF_ANY_LOG: tuple[Check, ...] = samples.CHECKS_OF_TIME
 CHECKS = CHECKS_OF_ANY_LOG + samples.CHECKS_OF_VALUES + motion.CHECKS_OF_REST  # these need samples in every channel
-CHECKS += torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
+CHECKS += free_base.CHECKS_OF_A_FREE_BASE + torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
 TOO_LITTLE_DATA = "there are too few usable samples to check anything else"
 
 

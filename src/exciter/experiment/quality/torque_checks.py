@@ -27,7 +27,7 @@ CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque, that a fit must explain beyond 
 UNEXPLAINED_CAUSES = "the zero of a joint, joint order, a sign, a unit, a delay, or another robot (not known which)"
 #: Problems that explain why torque is unexplained.
 EXPLAINING_SUBJECTS = {"joint order", "sign", "zero", "stuck sensor", "saturation", "jumps"}
-EXPLAINING_SUBJECTS |= {"unit of position", "unit of torque", "unit of time"}
+EXPLAINING_SUBJECTS |= {"unit of position", "unit of torque", "unit of time", "contacts"}
 FILTER_DELAY_TOLERANCE = 0.1  # of the delay that a filter explains: fast motion is delayed a little more
 DOUBTFUL_DELAY_ERRORS = 2.0  # standard errors: a smaller delay may be none
 CERTAIN_DELAY_ERRORS = 10.0  # standard errors: a larger delay is reported even if it explains little

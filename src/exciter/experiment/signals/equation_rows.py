@@ -39,8 +39,10 @@ class Rows:
     bandwidth the rows went through, infinite for rows as measured. torque_bandwidth [Hz]: above it y, and y alone, was
     cut by an analogue filter; infinite where it was not, and again once both sides were low-passed below it. notes:
     what was done to the rows. present (n,): part of the instants in which a joint has an equation; None: all of them.
-    The others are zero on both sides, and must not be counted. share (n,): of those that are there, how much of an
-    equation is left where unknown forces were taken off; None: all of it. Arrays that can be written to are copied."""
+    The others are zero on both sides, and must not be counted. left (n, n): where unknown forces were taken off, the
+    mean over the instants of the projection of errors over their σ, S⁻¹ Π S: so much of every equation is left on its
+    diagonal, and beside it what errors of two equations have in common by it; None: all of it, and nothing. Arrays that
+    can be written to are copied."""
 
     time: Array
     sides: Array
@@ -51,7 +53,7 @@ class Rows:
     torque_bandwidth: float = float("inf")
     notes: tuple[Note, ...] = ()
     present: Array | None = None
-    share: Array | None = None
+    left: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("time", "sides"):
@@ -91,7 +93,12 @@ class Rows:
     @property
     def counted(self) -> Array:
         """(n,) how many equations these are worth, of each joint."""
-        return self.there if self.share is None else self.there * self.share
+        return self.there if self.left is None else len(self) * self.left.diagonal()
+
+    @property
+    def projection(self) -> Array:
+        """(n, n) sum over the instants of what is left of errors over their σ; ``counted`` is its diagonal."""
+        return np.diag(self.there) if self.left is None else len(self) * self.left
 
     @property
     def independent(self) -> float:
@@ -134,12 +141,12 @@ class Rows:
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
         both, time = _read_only(sides.transpose(2, 0, 1)), np.concatenate([part.time for part in parts])
         bandwidth, there = min(part.torque_bandwidth for part in parts), np.sum([part.there for part in parts], axis=0)
-        present = share = None
+        present = left = None
         if any(part.present is not None for part in parts):
             present = there / max(len(time), 1)
-        if any(part.share is not None for part in parts):
-            share = np.sum([part.counted for part in parts], axis=0) / np.maximum(there, 1.0)
-        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present, share=share)
+        if any(part.left is not None for part in parts):
+            left = np.sum([part.projection for part in parts], axis=0) / max(len(time), 1)
+        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present, left=left)
 
 
 def model_rows(
@@ -177,11 +184,10 @@ def model_rows(
             speed = piece.motion.qd if piece.speed is None else piece.speed
             rests = np.abs(speed[part]) < dead_zone
             rests[:, list(piece.silent)] = True  # nor is there one of a joint whose torque is unusable
-            present, share = 1.0 - rests.mean(axis=0) if rests.any() else None, None
+            present, left = 1.0 - rests.mean(axis=0) if rests.any() else None, None
             if stance:
                 forces = unknown_forces(model.dynamics, stance, piece.motion.q[part], rests)
                 sides, left = taken_off(sides, forces, sigma)
-                share = left.mean(axis=0) / (1.0 if present is None else np.maximum(present, np.finfo(float).tiny))
             else:
                 sides[rests] = 0.0
             yield Rows(
@@ -192,7 +198,7 @@ def model_rows(
                 parameters=parameters,
                 torque_bandwidth=piece.torque_bandwidth,
                 present=present,
-                share=share,
+                left=left,
             )
 
 

@@ -180,7 +180,7 @@ class StandingRobot:
         model, data, dof, stance = plant.model, plant.data, plant.link, self.contacts.all
         interval = float(motion.time[1] - motion.time[0])
         every = max(1, round(interval / control.step))
-        model.opt.timestep = interval / every
+        plant.begin(interval / every)  # friction of the joints as hard as that step allows
         for k in range(len(stance)):
             model.geom(f"foot{k}").friction[0] = control.friction
         dynamics = Dynamics(described)

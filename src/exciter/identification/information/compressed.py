@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event, Lock
 from typing import Any, TypeVar
@@ -30,8 +30,9 @@ from exciter.workers import one_thread
 
 Fit = TypeVar("Fit")
 Labelled = tuple[int, Index, Rows]
-OF_GROUPS = ("rows", "independent", "run", "fold")  #: arrays whose first axis is the group
-OF_PARTS = ("instants", "rows", "independent")  #: that the threads count, each its own
+OF_ROWS = ("rows", "independent", "there")  #: arrays (G, J)
+OF_GROUPS = (*OF_ROWS, "run", "fold")  #: arrays whose first axis is the group
+OF_PARTS = ("instants", *OF_ROWS)  #: that the threads count, each its own
 MOST_NOISE_ROUNDS, MOST_SCALE_ROUNDS = 100, 10
 SETTLED_NOISE_CHANGE = 1e-10  #: relative change of σ, below which weights and residuals agree
 LEAST_TOLD_FRACTION = 0.05  #: of the degrees of freedom of other joints, by which the noise of one is told
@@ -46,7 +47,8 @@ AS_GOOD_FRACTION = 0.1  #: of the least mean square: more than this is not "as w
 class Compressed:
     """G pieces of the runs times J equations per instant, for p ``parameters``. by_piece: R and z of each, and in the
     last corner the norm of what no parameters explain; rows not divided by any noise. rows, independent (G, J): how
-    many, and how many independent ones they are worth. run, fold (G,): of a piece."""
+    many, and how many independent ones they are worth. run, fold (G,): of a piece. there (G, J): instants with an
+    equation, more than rows where unknown forces left a part of each; as many as rows unless given."""
 
     parameters: tuple[str, ...]
     joints: tuple[str, ...]
@@ -55,6 +57,11 @@ class Compressed:
     independent: Array
     run: Index
     fold: Index
+    there: Array = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        if self.there.shape != self.rows.shape:
+            object.__setattr__(self, "there", self.rows.astype(float))
 
     @cached_property
     def factors(self) -> Array:
@@ -77,8 +84,7 @@ class Compressed:
             self,
             joints=tuple(self.joints[j] for j in some),
             by_piece=self.by_piece.of_joints(some),
-            rows=self.rows[:, some],
-            independent=self.independent[:, some],
+            **{name: getattr(self, name)[:, some] for name in OF_ROWS},
         )
 
     def over(self, sigma: Array) -> Compressed:
@@ -140,10 +146,11 @@ class Compressed:
         return np.asarray(np.sqrt(self.signal / np.maximum(self.rows.sum(axis=0), 1)))
 
     @property
-    def fewest_rows(self) -> int:
-        """Of the joints that have any: one whose torque is unusable has none."""
-        rows = self.rows.sum(axis=0)
-        return int(rows[rows > 0].min(initial=rows.max(initial=0)))
+    def fewest_instants(self) -> int:
+        """With an equation, or what is left of one, of the joints that have any: one whose torque is unusable has
+        none."""
+        there = self.there.sum(axis=0)[self.rows.any(axis=0)]
+        return round(float(there.min(initial=there.max(initial=0.0))))
 
     @property
     def inflation(self) -> Array:
@@ -326,7 +333,7 @@ def compress(
                         task.result()
                 finally:  # an error, or Ctrl-C: the others must not go on to the end of the log
                     stop.set()
-    instants, rows, independent = (np.sum([getattr(part, name) for part in parts], axis=0) for name in OF_PARTS)
+    instants, rows, independent, there = (np.sum([getattr(part, name) for part in parts], axis=0) for name in OF_PARTS)
     kept = np.flatnonzero(instants)
     if not kept.size:
         raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
@@ -340,6 +347,7 @@ def compress(
         independent=counted * independent[kept] / np.where(rows[kept] > 0.0, rows[kept], 1.0),
         run=kept // folds,
         fold=kept % folds,
+        there=there[kept],
     )
 
 

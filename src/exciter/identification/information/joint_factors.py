@@ -175,12 +175,12 @@ def _widened(part: JointFactors, j: int, columns: Index) -> Array:
 
 class GroupFactors:
     """Factors of G groups times J equations, for p parameters, while rows come in; only columns that were ever not zero
-    are worked on. instants (G,): how many were added; rows (G, J): how many of them have an equation; independent
-    (G, J): how many independent ones these are worth."""
+    are worked on. instants (G,): how many were added; there (G, J): how many of them have an equation, or what is left
+    of one; rows (G, J): how many equations these are worth; independent (G, J): how many independent ones."""
 
     def __init__(self, groups: int, equations: int, parameters: int) -> None:
         self.instants = np.zeros(groups, dtype=np.int64)
-        self.rows, self.independent = np.zeros((2, groups, equations))
+        self.rows, self.there, self.independent = np.zeros((3, groups, equations))
         self._size = parameters + 1
         self._seen = np.zeros((equations, self._size), dtype=np.bool_)
         self._seen[:, -1] = True  # y
@@ -190,6 +190,7 @@ class GroupFactors:
         """More rows, of the groups ``first`` + ``fold`` (N,)."""
         rows[:0].equations()  # refuses what must not be used; all of them would be a copy
         share, present = rows.independent / max(len(rows), 1), rows.counted / max(len(rows), 1)
+        there = rows.there / max(len(rows), 1)
         for start, end in pairwise([0, *(np.flatnonzero(np.diff(fold)) + 1).tolist(), len(fold)]):
             if start < end:
                 group, sides = first + int(fold[start]), rows.sides.transpose(1, 2, 0)[:, :, start:end]
@@ -200,6 +201,7 @@ class GroupFactors:
                 count = (end - start) * present
                 self.instants[group] += end - start
                 self.rows[group] += count
+                self.there[group] += (end - start) * there
                 self.independent[group] += share * count
 
     def found(self, groups: Iterable[int]) -> JointFactors:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ from scipy import linalg
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.formulations.formulation import word_of
-from exciter.identification.information.compressed import Compressed
+from exciter.identification.information.compressed import OF_ROWS, Compressed
 from exciter.identification.information.joint_factors import JointFactors
 from exciter.identification.information.problem import Problem
 from exciter.independent_blocks import independent_blocks
@@ -107,8 +108,10 @@ class StandardEquations:
         runs = np.unique(old.run)
         chosen = [old.run == run for run in runs]
         factors = JointFactors.merged([old.by_piece.where(mine).together() for mine in chosen])
-        rows, independent = (np.array([x[mine].sum(axis=0) for mine in chosen]) for x in (old.rows, old.independent))
-        return replace(old, by_piece=factors, rows=rows, independent=independent, run=runs, fold=np.zeros_like(runs))
+        counts: dict[str, Any] = {
+            name: np.array([getattr(old, name)[mine].sum(axis=0) for mine in chosen]) for name in OF_ROWS
+        }
+        return replace(old, by_piece=factors, run=runs, fold=np.zeros_like(runs), **counts)
 
     @cached_property
     def signal(self) -> Array:

@@ -215,7 +215,7 @@ def friction_equations(
 
     def rows() -> Iterator[tuple[int, Index, Rows]]:
         for index, run in enumerate(problem.runs):
-            for piece in problem.formulation.rows(union, problem.pieces(run), chosen):
+            for piece in problem.projecting.rows(union, problem.pieces(run), chosen):
                 yield index, run.fold(piece.time, problem.folds), _own_rows(piece, len(rigid), own, parameters)
 
     found = compress(rows(), parameters, problem.joints, len(problem.runs), problem.folds)

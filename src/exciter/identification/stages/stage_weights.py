@@ -85,7 +85,7 @@ class StagedProblem(Problem):
         sides = rows.sides.transpose(1, 2, 0) * weight[:, None]  # time is last in memory
         sides.flags.writeable = False
         counted = rows.counted * (there & (weight > 0.0)).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-        return replace(rows, sides=sides.transpose(2, 0, 1), present=counted / max(len(rows), 1))
+        return replace(rows, sides=sides.transpose(2, 0, 1), present=counted / max(len(rows), 1), left=None)
 
     @cached_property
     def compressed(self) -> Compressed:

@@ -103,14 +103,14 @@ class CorrelatedErrors(Settings, ABC):
     def residuals(self, equations: LinearEquations, fit: LinearFit) -> CorrelatedResiduals:
         """In one pass over the rows."""
         rows = fit.compressed.rows.sum(axis=0)
-        block = LONG_LOG_BLOCK_S if fit.compressed.fewest_rows >= LONG_LOG_ROWS else 0.0
+        block = LONG_LOG_BLOCK_S if fit.compressed.fewest_instants >= LONG_LOG_ROWS else 0.0
         tapered = []
         for c in correlations(equations, fit, block):
             lags = c.lags(self.taper) if self.lags is None else min(self.lags, len(c.covariance) - 1)
             tapered.append((c, self.taper(lags)))
         squares = fit.compressed.squares(fit.values).sum(axis=0)
         slow = sum(c.rows * c.covariance[0].diagonal() for c, _ in tapered)
-        within = rows - sum(c.rows for c, _ in tapered)
+        within = rows - sum(c.counted for c, _ in tapered)
         fast = np.where(within >= 1.0, np.maximum(squares - slow, 0.0) / np.maximum(within, 1.0), 0.0)
         return CorrelatedResiduals(fit=fit, block=block, tapered=tuple(tapered), fast=fast)
 
@@ -140,9 +140,11 @@ class StationaryErrors(CorrelatedErrors):
         factors, f = fit.compressed.by_piece, len(fit.free)
         columns = tuple(np.flatnonzero(np.isin(fit.free, own[:-1])) for own in factors.own)
         total, alone, slow = np.zeros((f, f)), *([np.zeros((len(c), len(c))) for c in columns] for _ in range(2))
+        projected = False
         for rate, parts in stretches(equations.rows(), residuals.block):
             kernel = kernels[rate]
             for piece in overlapped(parts, kernel.shape[2] // 2 + 1):
+                projected = projected or piece.whole.left is not None
                 for first, second, block in _products_of_joints(piece, fit.free, columns, kernel, self.across_joints):
                     if first == second:
                         alone[first] += block
@@ -151,12 +153,46 @@ class StationaryErrors(CorrelatedErrors):
                         total[np.ix_(columns[second], columns[first])] += block.T
                 for one, rows in zip(slow, _inner_rows(piece, fit.free, columns), strict=True):
                     one += rows @ rows.T
+        for j, one in enumerate(alone):
+            total[np.ix_(columns[j], columns[j])] += one
+        if projected:
+            total, alone = self._unprojected(equations, residuals, columns, total, alone)
         for j, variance in enumerate(residuals.fast / fit.weights**4):
             if variance:
                 stacked = factors.blocks[j][..., np.isin(factors.own[j], fit.free)].reshape(-1, len(columns[j]))
-                alone[j] += variance * (stacked.T @ stacked - slow[j])
-            total[np.ix_(columns[j], columns[j])] += alone[j]
+                within = variance * (stacked.T @ stacked - slow[j])
+                alone[j] += within
+                total[np.ix_(columns[j], columns[j])] += within
         return Meat(whole=total, own=tuple(zip(columns, alone, strict=True)))
+
+    def _unprojected(
+        self,
+        equations: LinearEquations,
+        residuals: CorrelatedResiduals,
+        columns: Sequence[Index],
+        total: Array,
+        alone: list[Array],
+    ) -> tuple[Array, list[Array]]:
+        """B where unknown forces were taken off: Π turns with the posture, so that a mean over residuals Π e is less
+        than the errors are where W is, which is Π W. How much less is known of white errors of the size of the weights:
+        M = Wᵀ S⁻¹ mean(S⁻¹ Π S) S⁻¹ W stands there for A = Wᵀ S⁻² W, of the same rows. With M = L_M L_Mᵀ and
+        A = L_A L_Aᵀ, L_A L_M⁻¹ B L_M⁻ᵀ L_Aᵀ has A where B has M."""
+        fit, f = residuals.fit, len(residuals.fit.free)
+        gram, mean = np.zeros((2, f, f))
+        left = {c.rate: c.projection for c, _ in residuals.tapered}
+        for rate, parts in stretches(equations.rows(), residuals.block):
+            share = left[rate]
+            assert share is not None
+            share = share if self.across_joints else np.diag(share.diagonal())
+            for piece in parts:
+                w = by_time(piece)[:, fit.free] / fit.weights[:, None, None]  # (J, f, N)
+                flat, turned = w.transpose(1, 0, 2).reshape(f, -1), np.tensordot(share, w, 1)
+                gram += flat @ flat.T
+                mean += flat @ turned.transpose(1, 0, 2).reshape(f, -1).T
+        turn = np.linalg.cholesky(gram) @ np.linalg.inv(np.linalg.cholesky(mean))
+        counted, rows = (sum(getattr(c, name) for c, _ in residuals.tapered) for name in ("counted", "rows"))
+        of_one = rows / np.maximum(counted, 1e-300)  # of a joint by itself
+        return turn @ total @ turn.T, [ratio * one for ratio, one in zip(of_one, alone, strict=True)]
 
     def _kernel(self, found: Correlation, taper: Taper, weights: Array) -> Array:
         """(J, J, 2L + 1) covariances of e_j(t)/w_j² and e_l(t − k)/w_l², k = −L … L; what the fit took put back."""
@@ -198,17 +234,33 @@ def sandwich(equations: LinearEquations, fit: LinearFit, errors: CorrelatedError
     half = root.T @ meat.whole @ root
     covariance = np.zeros((len(fit.values), len(fit.values)))
     covariance[np.ix_(fit.free, fit.free)] = root @ (0.5 * (half + half.T)) @ root.T
-    freedoms = np.sum([taper.freedom(c.rows) * c.left(taper) for c, taper in residuals.tapered], axis=0)
-    freedom, least = freedoms[fit.compressed.rows.any(axis=0)].min(), float(fit.compressed.fewest_rows)
+    freedoms = np.sum([taper.freedom(c.counted) * c.left(taper) for c, taper in residuals.tapered], axis=0)
+    freedom = _freedom(fit, meat, np.clip(freedoms, 1.0, np.maximum(fit.compressed.rows.sum(axis=0), 1.0)))
     reach = max(taper.lags / c.rate for c, taper in residuals.tapered)
     faded = all(f.faded for c, _ in residuals.tapered for f in c.fading)
     return Sandwich(
         covariance=covariance,
         independent=_worth(fit, meat),
-        freedom=float(np.clip(freedom, 1.0, least)),
+        freedom=freedom,
         reach=reach,
         faded=faded,
     )
+
+
+def _freedom(fit: LinearFit, meat: Meat, freedoms: Array) -> float:
+    """Of the parameter that is worst off: each joint's variance has ``freedoms`` (J,) of its own, and what a parameter
+    has of several is known as their sum is (Satterthwaite 1946)."""
+    known = fit.compressed.rows.any(axis=0)
+    if not meat.own:
+        return float(freedoms[known].min())
+    root, parts = fit.inverse_root, list[Array]()
+    inverse = root @ root.T
+    for columns, own in meat.own:
+        parts.append(np.einsum("ic,cd,id->i", inverse[:, columns], own, inverse[:, columns]))
+    shares = np.maximum(np.array(parts), 0.0)[known]  # (J, f)
+    sums, squares = shares.sum(axis=0), (shares**2 / freedoms[known][:, None]).sum(axis=0)
+    some = squares > 0.0
+    return float((sums[some] ** 2 / squares[some]).min()) if some.any() else float(freedoms[known].min())
 
 
 def _worth(fit: LinearFit, meat: Meat) -> Array:

@@ -91,7 +91,7 @@ class FurtherColumns(ABC):
         problem = self.problem
         for index, run in enumerate(problem.runs):
             torques = (replace(piece, torque=made(piece)) for piece in problem.pieces(run))
-            for rows in problem.formulation.rows(problem.model, torques, NO_COLUMNS):
+            for rows in problem.projecting.rows(problem.model, torques, NO_COLUMNS):
                 yield problem.weighted(index, rows).y.T
 
     def power(self, column: int, joint: int) -> float:

@@ -36,7 +36,7 @@ LEAST_POWER_SHARE = 0.1  # of the noise's power: that much is always taken as le
 ERROR_GAP_INTERVALS = 1.5  #: intervals between samples, beyond which errors have nothing to do with each other
 SAME_ESTIMATE_SIGMAS = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
 ESTIMATE_ROUNDING_FRACTION = 1e-9  # of the parameters over their σ: the same for data without noise
-Sums = tuple[Array, Array, Array]
+Sums = tuple[Array, Array, Array, Array]
 WHITENESS_TEST_LAGS = 20  # that the test looks at
 WHITENESS_TEST_LEVEL = 0.01  # of the test
 SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
@@ -220,7 +220,9 @@ class Correlation:
     """Of residuals at one ``rate`` [Hz], N instants or blocks with ``rows`` (J,) equations of a joint (rest has none).
 
     covariance (K + 1, J, J): mean of e_j(t) e_l(t − k) over the equations, lags k = 0 … K. leverage (K + 1, J): the sum
-    over t of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag.
+    over t of the hat matrix's entries (t, t − k) of a joint: what the fit took from the errors, lag by lag. projection
+    (J, J): what unknown forces left of errors over their σ, in the mean over the equations (``Rows.left``); the
+    identity unless given.
 
     What is zero at rest must not make errors look small: sums over two joints are divided by √(N_j N_l). That is exact
     for one joint at lag zero, and near it for lags that are short beside the rests. It is too much for two joints that
@@ -230,6 +232,12 @@ class Correlation:
     rows: Array
     covariance: Array
     leverage: Array
+    projection: Array | None = None
+
+    @property
+    def counted(self) -> Array:
+        """(J,) equations that rows are worth."""
+        return self.rows if self.projection is None else self.rows * self.projection.diagonal()
 
     @property
     def autocorrelation(self) -> Array:
@@ -261,7 +269,7 @@ class Correlation:
             choices.append(lags)
         tapers = [shape(lags) for lags in choices]
         found = np.array([self.inflation(taper) for taper in tapers])
-        error = np.sqrt([2.0 / taper.freedom(np.maximum(self.rows, 1.0)) for taper in tapers])  # (choices, J)
+        error = np.sqrt([2.0 / taper.freedom(np.maximum(self.counted, 1.0)) for taper in tapers])  # (choices, J)
         for k, taper in enumerate(tapers):
             if (np.abs(found[k + 1 :] - found[k]) <= error[k + 1 :] * found[k + 1 :]).all():
                 return taper.lags
@@ -276,7 +284,7 @@ class Correlation:
         a = self.leverage[: taper.lags + 1]
         took = [
             taper.both_sides(column**2) / max(column[0] * rows, 1e-300)
-            for column, rows in zip(a.T, self.rows, strict=True)
+            for column, rows in zip(a.T, self.counted, strict=True)
         ]
         return np.asarray(np.maximum(1.0 - np.array(took), LEAST_POWER_SHARE))
 
@@ -284,7 +292,7 @@ class Correlation:
 def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0) -> tuple[Correlation, ...]:
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
-    most = most_lags(fit.compressed.fewest_rows)
+    most = most_lags(fit.compressed.fewest_instants)
     found = correlations_at(stretches(equations.rows(), block, combinations), most)
     return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
 
@@ -295,10 +303,17 @@ def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) ->
     for rate, pieces in found:
         for more in _lagged(pieces, most):
             before = sums.get(rate)
-            sums[rate] = more if before is None else (before[0] + more[0], before[1] + more[1], before[2] + more[2])
+            kept = (np.zeros(1),) * len(more) if before is None else before
+            sums[rate] = (kept[0] + more[0], kept[1] + more[1], kept[2] + more[2], kept[3] + more[3])
     return tuple(
-        Correlation(rate=rate, rows=rows, covariance=covariance / _pairs(rows), leverage=leverage)
-        for rate, (rows, covariance, leverage) in sums.items()
+        Correlation(
+            rate=rate,
+            rows=rows,
+            covariance=covariance / _pairs(rows),
+            leverage=leverage,
+            projection=projection / _pairs(rows),
+        )
+        for rate, (rows, projection, covariance, leverage) in sums.items()
     )
 
 
@@ -312,7 +327,7 @@ def _probes(fit: LinearFit) -> Array:
     """(m, p) combinations v of columns with Σ v vᵀ = A⁻¹ on average, A⁻¹ being the inverse Gram matrix."""
     root, p = fit.inverse_root, len(fit.values)
     root = root * np.where(root.diagonal() < 0.0, -1.0, 1.0)  # whatever signs a factorisation chose
-    enough = COLUMN_PROBES if fit.compressed.fewest_rows < FEW_PROBES_ROWS else 2
+    enough = COLUMN_PROBES if fit.compressed.fewest_instants < FEW_PROBES_ROWS else 2
     if root.shape[1] > enough:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (root.shape[1], enough))
         root = root @ signs / np.sqrt(enough)
@@ -322,19 +337,20 @@ def _probes(fit: LinearFit) -> Array:
 
 
 def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
-    """Sums over a stretch, in parts: of equations (J,), products of residuals (K + 1, J, J), and of probes (K + 1, J).
-    Pieces are put together until longer than the lags, and multiplied with themselves and the lags before."""
+    """Sums over a stretch, in parts: of equations (J,), of their projections (J, J), of products of residuals
+    (K + 1, J, J), and of probes (K + 1, J). Pieces are put together until longer than the lags, and multiplied with
+    themselves and the lags before."""
     before: Array | None = None
-    counted, held = np.zeros(1), list[Array]()
+    there, left, held = np.zeros(1), np.zeros((1, 1)), list[Array]()
     for piece in pieces:
         held.append(by_time(piece))
-        counted = counted + piece.there
+        there, left = there + piece.there, left + piece.projection
         if sum(part.shape[2] for part in held) >= 2 * most:
             sums, before = _products(before, np.concatenate(held, axis=2), most)
-            yield counted, *sums
-            counted, held = np.zeros(1), []
+            yield there, left, *sums
+            there, left, held = np.zeros(1), np.zeros((1, 1)), []
     if held:
-        yield counted, *_products(before, np.concatenate(held, axis=2), most)[0]
+        yield there, left, *_products(before, np.concatenate(held, axis=2), most)[0]
 
 
 def _products(before: Array | None, now: Array, most: int) -> tuple[tuple[Array, Array], Array]:
