@@ -40,6 +40,7 @@ MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 GROUPING_ROUNDING = 1e-11  # of the largest coefficient: what is below is none
+MOST_BASE_SAMPLES = 300  # random states that decide a rank: each has a row of every joint, ten times what is asked for
 COUPLED_BASE_SAMPLES = 100  # random states whose projected rows decide a rank; beside twice what a joint's share asks
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
@@ -400,7 +401,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
 
 def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
     """From the regressor at random states (along a random motion for terms with memory); static: at rest."""
-    samples = 20 * model.n + 2 * len(model.standard) // model.n
+    samples = min(20 * model.n + 2 * len(model.standard) // model.n, MOST_BASE_SAMPLES)
     if any(term.has_memory for term in model.bound) and not static:
         return excited_base(model, random_motion(model.robot, 3 * samples, seed))
     return excited_base(model, random_states(model.robot, samples, seed, static=static))
