@@ -20,7 +20,7 @@ from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, numeric_base, restricted
+from exciter.parameters.base import BaseParameters, numeric_base, restricted, triangle
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
@@ -419,7 +419,7 @@ def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
     motion = random_motion(model.robot, 3 * samples, seed) if remembers else random_states(model.robot, samples, seed)
     r, layout = np.zeros((0, len(columns))), model.layout(columns)
     for _, rows in model.regressor_chunks(motion, 2 * COUPLED_BASE_SAMPLES, layout):
-        r = np.asarray(np.linalg.qr(np.vstack([r, rows.reshape(-1, len(columns))]), mode="r"))
+        r = triangle(np.vstack([r, rows.reshape(-1, len(columns))]))
     found = numeric_base(r, [model.standard[k] for k in columns], prismatic=prismatic_links(model.robot))
     whole = np.zeros((len(columns), p))
     whole[: len(tree), :size], whole[len(tree) :, size:] = tree.grouping, np.eye(p - size)

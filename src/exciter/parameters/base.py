@@ -235,7 +235,7 @@ def numeric_base(
     if not np.isfinite(w).all():
         raise ParameterError("the regressor rows contain NaN or infinity; give finite samples of q, q̇, q̈")
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
-    r = _triangle(w) if len(w) > w.shape[1] else w
+    r = triangle(w) if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
     heard: BoolArray = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
     if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
@@ -251,8 +251,8 @@ def numeric_base(
     return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
 
 
-def _triangle(w: Array) -> Array:
-    """R of W (m, p), m > p, block by block where limbs have no column in common."""
+def triangle(w: Array) -> Array:
+    """R of W (m, p), block by block where limbs have no column in common."""
     blocks = independent_blocks(w)
     if len(blocks) <= 1:
         return np.asarray(np.linalg.qr(w, mode="r"))
