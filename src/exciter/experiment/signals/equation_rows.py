@@ -226,8 +226,7 @@ def model_rows(
     layout, sigma = model.layout(chosen), np.broadcast_to(np.asarray(noise, dtype=float), (model.n,))
     given = [pieces] if isinstance(pieces, Processed) else pieces
     if size is None:
-        whole = LARGEST_PIECE_BYTES // (8 * model.n * (len(chosen) + 1))
-        size = min(max(whole, FEWEST_PIECE_INSTANTS), MOST_PIECE_INSTANTS)
+        size = _piece_instants(model)
     standing = deque[Stance]()  # of parts that were begun, and not of the parts themselves: these take memory
 
     def parts() -> Iterator[Processed]:
@@ -261,6 +260,12 @@ def model_rows(
                 present=present,
                 share=share,
             )
+
+
+def _piece_instants(model: DynamicModel) -> int:
+    """Of rows that are made at a time; the same whatever columns are wanted, so that pieces of the same motion fit."""
+    most = LARGEST_PIECE_BYTES // (8 * model.n * model.inertial_size)
+    return min(max(most, FEWEST_PIECE_INSTANTS), MOST_PIECE_INSTANTS)
 
 
 def _read_only(array: Array) -> Array:
