@@ -8,7 +8,8 @@ every joint moves all that follow. For each number `exciter base`, a design of o
 identify` of 20 s at 200 Hz. The last column is the exponent by which the time of a step grew since the number before: 1
 when it grows as the number of axes does.
 robot: of one description `exciter base`, a certified design of one start with self-collision, `exciter simulate` at 500
-Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures.
+Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures. --config: of design and
+simulate (TALOS' hands have as much dry friction as torque: limits: {torque: {gripper_left_joint: 6, …}}).
 Every figure is a command in a process of its own: seconds of the processor beside those on the wall, for the machine
 may have other things to do, and peak memory.
 """
@@ -21,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import yaml
 from memory import MEGABYTE, Measured, measured
 
 import exciter as ex
@@ -34,6 +36,7 @@ ARM_TORQUES = (200.0, 200.0, 120.0, 40.0, 40.0, 15.0)  # [N·m]
 ARM_DISTANCE = 3.0  # [m] between neighbours, so that they cannot meet
 CHAIN_LIGHTENING = 0.9  # masses of a chain, from one six to the next
 GROWTH_SECONDS, GROWTH_RATE = 20, 200  # of the log, [s] and [Hz]
+LOG_RATE = 500  # [Hz] of the log of one robot
 JUDGED_POSTURES = 10_000
 
 
@@ -99,14 +102,16 @@ def one_robot(path: Path, log_seconds: float, design_seconds: float, config: Pat
     print(f"{'':30} {'processor':>10} {'wall':>10} {'peak':>11}")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        settings = () if config is None else ("--config", str(config))
+        given = {} if config is None else yaml.safe_load(config.read_text())
+        given.setdefault("simulate", {})["log"] = {"rate": LOG_RATE}
+        (at / "settings.yaml").write_text(yaml.safe_dump(given))
+        settings = ("--config", str(at / "settings.yaml"))
         print(line("base", measured("base", str(path))), flush=True)
         asked = ("--starts", "1", "--time-limit", f"{design_seconds:g}", "-q", *settings)
         print(line("design", measured("design", str(path), "-o", str(at / "out"), *asked)), flush=True)
         made = json.loads((at / "out/design.json").read_text())
         duration = made["trajectory"]["period"] if "trajectory" in made else 10.0
-        (at / "simulate.yaml").write_text("simulate: {log: {rate: 500}}\n")
-        more = ("--periods", str(round(log_seconds / duration)), "--config", str(at / "simulate.yaml"), "-q")
+        more = ("--periods", str(round(log_seconds / duration)), *settings, "-q")
         log = str(at / "log.csv")
         found = measured("simulate", str(path), str(at / "out/trajectory.json"), "-o", log, *more)
         print(line("simulate", found), flush=True)

@@ -17,13 +17,21 @@ Block = tuple[Index, Index]
 
 def independent_blocks(rows: Array) -> list[Block]:
     """(rows, columns) of each block of (m, c), in the order of their first columns; zeros belong to none."""
-    m, c = rows.shape
-    at, columns = np.nonzero(rows)
-    graph = sparse.coo_matrix((np.ones(len(at), dtype=np.int8), (at, m + columns)), shape=(m + c, m + c))
-    labels = csgraph.connected_components(graph, directed=False)[1]
-    used, first = np.unique(labels[m + np.unique(columns)], return_index=True)
-    order = used[np.argsort(first)]
-    return [(np.flatnonzero(labels[:m] == label), np.flatnonzero(labels[m:] == label)) for label in order]
+    c = rows.shape[1]
+    there = rows != 0.0
+    used = np.flatnonzero(there.any(axis=1))
+    if not used.size:
+        return []
+    first = there[used].argmax(axis=1)  # rows that begin with the same column are of one block
+    order = np.argsort(first, kind="stable")
+    begins = np.flatnonzero(np.diff(first[order], prepend=-1))
+    graph = np.zeros((c, c), dtype=np.bool_)
+    graph[first[order[begins]]] = np.logical_or.reduceat(there[used[order]], begins, axis=0)
+    labels = csgraph.connected_components(sparse.csr_matrix(graph), directed=False)[1]
+    columns = np.flatnonzero(graph.any(axis=0))
+    blocks = dict.fromkeys(labels[columns].tolist())
+    mine = labels[first]
+    return [(used[mine == label], columns[labels[columns] == label]) for label in blocks]
 
 
 def upper_factor(rows: Array) -> Array:

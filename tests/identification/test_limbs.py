@@ -1,14 +1,18 @@
 """Limbs that share no joint but the base: solved one by one, and found to be what all of them together are."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.model import DynamicModel
+from exciter.dynamics.model import DynamicModel, numeric_model_base
+from exciter.experiment.signals import equation_rows
+from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.identification.estimators.least_squares import NonNegative, WeightedLeastSquares
 from exciter.identification.estimators.physical import PhysicallyConsistent, Prior
+from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.joint_factors import JointFactors
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import StandardEquations, base_prior
@@ -25,6 +29,7 @@ from support.robots import smooth_motion
 
 SPLIT = (  #: modules that work block by block
     "exciter.independent_blocks",
+    "exciter.parameters.base",
     "exciter.identification.information.information",
     "exciter.identification.estimators.least_squares",
     "exciter.identification.physical.prior_metric",
@@ -142,3 +147,41 @@ def test_friction_of_limbs_is_chosen_as_that_of_the_robot(problem, monkeypatch):
     for own, other in zip(split.doubts, together.doubts, strict=True):
         for key in other:  # of another limb nothing changes
             assert_allclose(own.get(key, 0.0), other[key], atol=1e-8 * scale)
+
+
+def test_limbs_of_a_free_base_are_not_divided():
+    """Both arms push the base that carries them."""
+    for base, blocks in (("fixed", 2), ("free", 1)):
+        robot = load(ROBOTS / "two_arms.urdf", base=base).lock({"waist": 0.2})
+        model = DynamicModel(robot, USUAL)
+        motion = smooth_motion(robot, np.arange(300) * 0.01, 5)
+        rows = model.regressor(motion)[..., model.base.independent].reshape(-1, len(model.base))
+        inertial = [k for k, column in enumerate(model.base.independent) if column < model.inertial_size]
+        assert len(independent_blocks(rows[:, inertial])) == blocks
+
+
+def test_base_parameters_of_limbs_are_those_of_the_robot(problem, monkeypatch):
+    closed, split = problem.model.base, numeric_model_base(problem.model)
+    whole(monkeypatch)
+    together = numeric_model_base(problem.model)
+    assert split.names == together.names == closed.names
+    assert_allclose(split.decision.values, together.decision.values, atol=1e-12)
+    for found in (split, together):
+        assert_allclose(found.grouping, closed.grouping, atol=1e-9)
+
+
+def test_rows_of_short_pieces_without_columns_of_other_limbs_are_those_of_long_ones(problem, monkeypatch):
+    """Each column through the filter, the one way that packs nothing, is the oracle."""
+    low_pass = ParallelFilter(factor=5)
+    rows = InverseDynamic().rows(problem.model, problem.runs[0].parts, problem.base.independent)
+    dense = np.concatenate([one.sides for one in rows])
+    filtered = replace(problem, formulation=InverseDynamic(low_pass))
+    split = np.concatenate([one.sides for _, one in filtered.rows()])
+    found, (design, factor) = WeightedLeastSquares().estimate(filtered), low_pass.at(100.0)
+    cut = -(-design.settle(100.0, low_pass.edge) // factor) * factor
+    every = design.zero_phase(dense, 100.0)[cut : len(dense) - design.settle(100.0, low_pass.edge) : factor]
+    assert_allclose(split, every, atol=1e-9 * np.abs(every).max())
+    for name, least in (("LARGEST_PIECE_BYTES", 1), ("FEWEST_PIECE_INSTANTS", 70)):
+        monkeypatch.setattr(equation_rows, name, least)
+    short = replace(problem, formulation=InverseDynamic(low_pass))
+    assert_allclose(WeightedLeastSquares().estimate(short).values, found.values, rtol=1e-9, atol=1e-9)

@@ -20,7 +20,7 @@ from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, numeric_base, restricted
+from exciter.parameters.base import BaseParameters, numeric_base, restricted, triangle
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
@@ -40,6 +40,7 @@ MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 GROUPING_ROUNDING = 1e-11  # of the largest coefficient: what is below is none
+MOST_BASE_SAMPLES = 300  # random states that decide a rank: each has a row of every joint, ten times what is asked for
 COUPLED_BASE_SAMPLES = 100  # random states whose projected rows decide a rank; beside twice what a joint's share asks
 #: Joint terms the closed form knows: a rotor beside the inertias, an offset beside the weight, friction beside nothing.
 TERMS_WITH_RULE = (RotorInertia, Offset, Viscous, SqrtViscous, Coulomb, Stribeck)
@@ -400,7 +401,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
 
 def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
     """From the regressor at random states (along a random motion for terms with memory); static: at rest."""
-    samples = 20 * model.n + 2 * len(model.standard) // model.n
+    samples = min(20 * model.n + 2 * len(model.standard) // model.n, MOST_BASE_SAMPLES)
     if any(term.has_memory for term in model.bound) and not static:
         return excited_base(model, random_motion(model.robot, 3 * samples, seed))
     return excited_base(model, random_states(model.robot, samples, seed, static=static))
@@ -418,7 +419,7 @@ def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
     motion = random_motion(model.robot, 3 * samples, seed) if remembers else random_states(model.robot, samples, seed)
     r, layout = np.zeros((0, len(columns))), model.layout(columns)
     for _, rows in model.regressor_chunks(motion, 2 * COUPLED_BASE_SAMPLES, layout):
-        r = np.asarray(np.linalg.qr(np.vstack([r, rows.reshape(-1, len(columns))]), mode="r"))
+        r = triangle(np.vstack([r, rows.reshape(-1, len(columns))]))
     found = numeric_base(r, [model.standard[k] for k in columns], prismatic=prismatic_links(model.robot))
     whole = np.zeros((len(columns), p))
     whole[: len(tree), :size], whole[len(tree) :, size:] = tree.grouping, np.eye(p - size)

@@ -18,6 +18,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.independent_blocks import independent_blocks
 from exciter.parameters import parameter_names
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.typing import Array, BoolArray, Index
@@ -186,17 +187,18 @@ def select(
 
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
     rank = len(rows)
-    basis = np.zeros((rank, 0))
+    room = np.zeros((rank, rank), order="F")
     kept: list[int] = []
     while (before := len(kept)) < rank:
         for column in order:
             if column in kept or len(kept) == rank:
                 continue
+            basis = room[:, : len(kept)]
             rest = rows[:, column] - basis @ (basis.T @ rows[:, column])
             rest -= basis @ (basis.T @ rest)
             size = float(np.linalg.norm(rest))
             if size > threshold:
-                basis = np.column_stack([basis, rest / size])
+                room[:, len(kept)] = rest / size
                 kept.append(column)
         if len(kept) == before:  # columns that are nearly dependent complete the set: the rank is already decided
             threshold *= 0.1
@@ -233,7 +235,7 @@ def numeric_base(
     if not np.isfinite(w).all():
         raise ParameterError("the regressor rows contain NaN or infinity; give finite samples of q, q̇, q̈")
     # Q of a QR never matters here, and R has the same singular values and the same row space as W.
-    r = np.linalg.qr(w, mode="r") if len(w) > w.shape[1] else w
+    r = triangle(w) if len(w) > w.shape[1] else w
     lengths = np.linalg.norm(r, axis=0)
     heard: BoolArray = lengths > SILENT_COLUMN_FRACTION * lengths.max(initial=0.0)
     if tolerance is not None:  # among what has the same unit: first moments, inertias, every other symbol by itself
@@ -249,9 +251,37 @@ def numeric_base(
     return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
 
 
+def triangle(w: Array) -> Array:
+    """R of W (m, p), block by block where limbs have no column in common."""
+    blocks = independent_blocks(w)
+    if len(blocks) <= 1:
+        return np.asarray(np.linalg.qr(w, mode="r"))
+    r = np.zeros(2 * w.shape[1:])
+    for at, columns in blocks:
+        found = np.linalg.qr(w[np.ix_(at, columns)], mode="r")
+        r[np.ix_(columns[: len(found)], columns)] = found
+    return r
+
+
 def _singular(matrix: Array) -> tuple[Array, Array]:
-    """Singular values, descending, and right vectors as rows; by the slower way where the usual one does not converge,
-    which happens to triangles with rounding noise on the diagonal."""
+    """Singular values, descending, and right vectors as rows; block by block where limbs have no column in common."""
+    blocks = independent_blocks(matrix)
+    if len(blocks) <= 1:
+        return _values_and_vectors(matrix)
+    found = [(columns, *_values_and_vectors(matrix[np.ix_(at, columns)])) for at, columns in blocks]
+    values = np.concatenate([one for _, one, _ in found])
+    vectors, start = np.zeros((len(values), matrix.shape[1])), 0
+    for columns, _, vt in found:
+        vectors[start : start + len(vt), columns] = vt
+        start += len(vt)
+    order = np.argsort(-values, kind="stable")
+    missing = min(matrix.shape) - len(values)  # of rows or columns of zeros
+    return np.append(values[order], np.zeros(missing)), np.vstack([vectors[order], np.zeros((missing, len(vectors.T)))])
+
+
+def _values_and_vectors(matrix: Array) -> tuple[Array, Array]:
+    """By the slower way where the usual one does not converge, which happens to triangles with rounding noise on the
+    diagonal."""
     try:
         _, values, vt = np.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,10 +26,12 @@ from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDG
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
 from exciter.experiment.signals.resample import overlapped, peeked, segments
 from exciter.notes import Note, done
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 DECIMATION_FACTOR = 10  #: of [12.21]ff.
 BANDWIDTH_ROUNDING = 1e-9  #: relative
+MOST_PIECE_INSTANTS, FEWEST_PIECE_INSTANTS = 2048, 256  # of rows that are made at a time
+LARGEST_PIECE_BYTES = 40_000_000  # of such rows, where there are many joints
 Pieces = Processed | Iterable[Processed]
 
 
@@ -140,34 +143,94 @@ class Rows:
             return parts[0]
         sides = np.concatenate([part.sides.transpose(1, 2, 0) for part in parts], axis=2)  # time is last in memory
         both, time = _read_only(sides.transpose(2, 0, 1)), np.concatenate([part.time for part in parts])
-        bandwidth, there = min(part.torque_bandwidth for part in parts), np.sum([part.there for part in parts], axis=0)
-        present = left = None
-        if any(part.present is not None for part in parts):
-            present = there / max(len(time), 1)
-        if any(part.left is not None for part in parts):
-            left = np.sum([part.projection for part in parts], axis=0) / max(len(time), 1)
-        return replace(parts[0], time=time, sides=both, torque_bandwidth=bandwidth, present=present, left=left)
+        return replace(parts[0], time=time, sides=both, **_of_all(list(map(len, parts)), parts))
+
+
+def _of_all(lengths: Sequence[int], parts: Sequence[Rows]) -> dict[str, Any]:
+    """What is known of rows beside their numbers, of several together; lengths: instants of each."""
+    n, whole = len(parts[0].joints), max(sum(lengths), 1)
+    there = [np.ones(n) if part.present is None else part.present for part in parts]
+    left = [np.diag(one) if part.left is None else part.left for one, part in zip(there, parts, strict=True)]
+    some_there, some_left = (any(getattr(part, name) is not None for part in parts) for name in ("present", "left"))
+    return {
+        "torque_bandwidth": min(part.torque_bandwidth for part in parts),
+        "present": np.tensordot(lengths, there, 1) / whole if some_there else None,
+        "left": np.tensordot(lengths, left, 1) / whole if some_left else None,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _PackedRows:
+    """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be joined, cut
+    and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the rows they
+    are of, without an instant."""
+
+    time: Array
+    values: Array
+    places: Index
+    like: Rows
+
+    @classmethod
+    def of(cls, rows: Rows) -> _PackedRows:
+        sides = rows.sides.transpose(1, 2, 0)
+        places = np.array(np.nonzero(sides.any(axis=2)))
+        return cls(rows.time, sides[*places], places, rows[:0])
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, part: slice) -> _PackedRows:
+        return replace(self, time=self.time[part], values=self.values[:, part].copy())  # a view would keep all of them
+
+    @staticmethod
+    def join(parts: Sequence[_PackedRows]) -> _PackedRows:
+        if len(parts) == 1:
+            return parts[0]
+        shape = parts[0].like.sides.shape[1:]
+        codes = [np.ravel_multi_index(tuple(part.places), shape) for part in parts]
+        union = np.unique(np.concatenate(codes))
+        time, values = np.concatenate([part.time for part in parts]), list[Array]()
+        for part, code in zip(parts, codes, strict=True):
+            wide = part.values if len(code) == len(union) else np.zeros((len(union), len(part)))
+            if wide is not part.values:
+                wide[np.searchsorted(union, code)] = part.values
+            values.append(wide)
+        like = replace(parts[0].like, **_of_all(list(map(len, parts)), [part.like for part in parts]))
+        return _PackedRows(time, np.concatenate(values, axis=1), np.array(np.unravel_index(union, shape)), like)
+
+    def filtered(self, low_pass: LowPass, rate: float, kept: slice) -> Array:
+        """(kept instants, n, p + 1) both sides at ``rate`` [Hz] through a filter; equation after equation: a filter
+        takes several times the memory of what goes through."""
+        found = np.zeros((*self.like.sides.shape[1:], len(self.time[kept])))
+        for equation in range(len(found)):
+            some = self.places[0] == equation
+            if some.any():
+                found[equation, self.places[1, some]] = low_pass.zero_phase(self.values[some], rate, axis=1)[:, kept]
+        return _read_only(found.transpose(2, 0, 1))
 
 
 def model_rows(
     model: DynamicModel,
     pieces: Pieces,
     columns: ArrayLike | None = None,
-    size: int = 2048,
+    size: int | None = None,
     dead_zone: ArrayLike = 0.0,
     noise: ArrayLike = 1.0,
 ) -> Iterator[Rows]:
     """W = Φ(q, q̇, q̈) and y = Γ of a motion [12.20, 12.21], or of one that comes in pieces, ``size`` instants at a
-    time. columns: of the standard parameters, all unless given; ``model.base.independent`` for the base parameters.
-    Joint terms that remember (Dahl friction) go on from piece to piece, and begin anew behind a gap. dead_zone [rad/s
-    or m/s], one or (n,): while a joint is slower, both sides of its equation are zero. That is as true as the equation
-    itself, says nothing, and whatever is done to both sides afterwards leaves it so. (``Processed.speed`` may say how
-    fast a joint is.) Where frames touch the ground with forces that were not measured these are taken off, as are then
-    the torques of joints without an equation (``dynamics.contacts``); noise: σ of every equation, or their ratios."""
+    time, unless given as many as take little memory. columns: of the standard parameters, all unless given;
+    ``model.base.independent`` for the base parameters. Joint terms that remember (Dahl friction) go on from piece to
+    piece, and begin anew behind a gap. dead_zone [rad/s or m/s], one or (n,): while a joint is slower, both sides of
+    its equation are zero. That is as true as the equation itself, says nothing, and whatever is done to both sides
+    afterwards leaves it so. (``Processed.speed`` may say how fast a joint is.) Where frames touch the ground with
+    forces that were not measured these are taken off, as are then the torques of joints without an equation
+    (``dynamics.contacts``); noise: σ of every equation, or their ratios."""
     chosen = np.arange(len(model.standard)) if columns is None else np.asarray(columns, dtype=np.int64)
     joints, parameters = model.robot.joint_names, tuple(model.standard[k] for k in chosen)
     layout, sigma = model.layout(chosen), np.broadcast_to(np.asarray(noise, dtype=float), (model.n,))
     given = [pieces] if isinstance(pieces, Processed) else pieces
+    if size is None:
+        size = _piece_instants(model)
     standing = deque[Stance]()  # of parts that were begun, and not of the parts themselves: these take memory
 
     def parts() -> Iterator[Processed]:
@@ -200,6 +263,12 @@ def model_rows(
                 present=present,
                 left=left,
             )
+
+
+def _piece_instants(model: DynamicModel) -> int:
+    """Of rows that are made at a time; the same whatever columns are wanted, so that pieces of the same motion fit."""
+    most = LARGEST_PIECE_BYTES // (8 * model.n * model.inertial_size)
+    return min(max(most, FEWEST_PIECE_INSTANTS), MOST_PIECE_INSTANTS)
 
 
 def _read_only(array: Array) -> Array:
@@ -273,7 +342,7 @@ class ParallelFilter:
                 raise RecordingError(why)
             return rows
 
-        for segment in segments(map(alike, stream), 1.5 / rate):
+        for segment in segments((_PackedRows.of(alike(one)) for one in stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
             for piece in overlapped(segment, reach, prompt=self.look_ahead is not None):
                 start, end = piece.inner.start, piece.inner.stop
@@ -281,17 +350,13 @@ class ParallelFilter:
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)
                 seen += end - start
                 if kept.start < kept.stop:
-                    given = piece.whole
-                    sides = given.sides.transpose(1, 2, 0)
-                    found = np.zeros((*sides.shape[:2], len(given.time[kept])))
-                    for joint, equation in enumerate(sides):
-                        moving = equation.any(axis=1)  # many columns of W are zero: those of links before the joint
-                        found[joint, moving] = low_pass.zero_phase(equation[moving], rate, axis=1)[:, kept]
-                    count += found.shape[2]
+                    whole = piece.whole
+                    given, sides = whole.like, whole.filtered(low_pass, rate, kept)
+                    count += len(sides)
                     yield replace(
                         given,
-                        time=given.time[kept],
-                        sides=found.transpose(2, 0, 1),
+                        time=whole.time[kept],
+                        sides=sides,
                         rate=rate / factor,
                         bandwidth=min(given.bandwidth, bandwidth),
                         torque_bandwidth=float("inf"),

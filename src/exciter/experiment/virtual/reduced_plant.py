@@ -97,22 +97,23 @@ def _accelerated(mass: Array, free: Array, qd: Array, bound: Array, step: float)
     """q̈ (m,), and dry friction within ± bound, opposed to where each joint is going: with u = q̈ + q̇/step the bound
     where u has a sign, what makes it zero else (projected Gauss–Seidel)."""
     friction = bound * np.sign(qd)
-    _, qdd, wrong = scipy.linalg.lapack.dposv(mass, free - friction)
+    factor, qdd, wrong = scipy.linalg.lapack.dposv(mass, free - friction)
     if wrong:
         raise ExciterError("the inertia matrix of the virtual robot is not positive definite; give its bodies a mass")
     ahead = qdd + qd / step
     if not (ahead * friction <= 0.0)[bound > 0.0].any():
         return qdd, friction
-    inverse = np.linalg.inv(mass)
-    own, dry = np.diag(inverse), np.flatnonzero(bound > 0.0).tolist()
+    inverse, _ = scipy.linalg.lapack.dpotri(factor)  # its upper triangle
+    own = inverse.diagonal()
     for _ in range(MOST_FRICTION_SWEEPS):
         change = 0.0
-        for j in dry:
-            wanted = min(max(friction[j] + ahead[j] / own[j], -bound[j]), bound[j])
-            if (more := wanted - friction[j]) != 0.0:
-                friction[j] = wanted
-                ahead -= inverse[:, j] * more
-                change = max(change, abs(more) / bound[j])
+        wanted = np.minimum(np.maximum(friction + ahead / own, -bound), bound)
+        for j in np.flatnonzero(wanted != friction).tolist():  # few: all others slip on
+            more = min(max(friction[j] + ahead[j] / own[j], -bound[j]), bound[j]) - friction[j]
+            friction[j] += more
+            ahead[: j + 1] -= inverse[: j + 1, j] * more
+            ahead[j + 1 :] -= inverse[j, j + 1 :] * more
+            change = max(change, abs(more) / bound[j])
         if change < SETTLED_FORCE_CHANGE:
             break
     return ahead - qd / step, friction
