@@ -246,6 +246,10 @@ class ClosedLoops:
             known[self] = self._moved(motion)
         return known[self]
 
+    def null_at(self, u: Array) -> Array:
+        """N (nb, m) at coordinates (m,)."""
+        return np.asarray(self.motion(Motion.at(u)).null[0])
+
     def _moved(self, motion: Motion) -> CoupledLoops:
         q = self.positions(motion.q)
         state = self.ties.at(q)

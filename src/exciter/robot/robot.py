@@ -120,7 +120,7 @@ class Frame(OnBody):
 class Robot:
     """A robot, immutable; methods that change something return a new one.
 
-    friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
+    friction: nominal joint-term values by term name, each (n,), or one per body of ``drives``: ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
     ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
@@ -166,7 +166,7 @@ class Robot:
         object.__setattr__(self, "gravity", gravity)
         if self.ground is not None and not math.isfinite(self.ground):
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
-        friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
+        friction = {k: frozen_array(v, (len(self.drives),), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
         check_name("robot's", self.name)
         for what in ("frame", "capsule"):
@@ -270,7 +270,17 @@ class Robot:
         """All bodies as if each moved on its own; the robot itself where each does."""
         if self.coupling is None:
             return self
-        return replace(self, joints=self.bodies, bodies=(), coupling=None, friction={}, file=None, options=None)
+        own = self.friction if self.drives is self.bodies else {}
+        return replace(self, joints=self.bodies, bodies=(), coupling=None, friction=own, file=None, options=None)
+
+    @property
+    def drives(self) -> tuple[Joint, ...]:
+        """What friction and other joint terms act on: the joints; all bodies where some of those that follow in closed
+        loops have drives of their own (``actuated``)."""
+        if self.coupling is None or self.coupling.constant:
+            return self.joints
+        followers = {body.name for body in self.bodies if body.actuated}.difference(self.joint_names)
+        return self.bodies if followers else self.joints
 
     @property
     def pattern(self) -> BoolArray:
