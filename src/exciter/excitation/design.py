@@ -38,6 +38,7 @@ from exciter.excitation.validation_motion.random_families import DrawnMotion, ce
 from exciter.notes import Note, warning
 from exciter.parameters import inertial
 from exciter.parameters.perturbation_bounds import PerturbationBounds
+from exciter.robot.loop_reach import swing_room
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.workers import one_thread
@@ -477,7 +478,9 @@ def _check_excitable(search: Search) -> None:
     times = trajectory.sample_times(samples)
     swing = trajectory.random(np.random.default_rng(0), len(low))
     size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
-    delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
+    swing = 0.3 * ((high - low) / size)[:, None] * swing
+    centre, share = swing_room(objective.model.robot, 0.5 * (low + high), motion(trajectory, swing, times).q)
+    delta = trajectory.still(centre) + share * swing
     if search.locked is not None:
         stands = ~np.isnan(search.locked)
         delta[stands] = trajectory.still(search.locked)[stands]

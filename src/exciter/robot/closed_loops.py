@@ -62,6 +62,15 @@ class CoupledLoops(Coupled):
     state: TiedState
     inverse: Array
 
+    def bent_twice(self, followers: Index) -> Array:
+        """∂q̈/∂u (N, nb, m): what c̈ = J q̈ + γ = 0 asks of q̈ where u changes, q and q̇ with it."""
+        assert self.bent is not None
+        changed = self.state.by_position(self.tree.qd, self.tree.qdd) @ self.null
+        changed += self.state.by_velocity(self.tree.qd) @ self.bent
+        out = np.zeros_like(self.null)
+        out[:, followers] = -self.inverse @ changed
+        return out
+
 
 _KEPT_TREES: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
 
@@ -315,6 +324,12 @@ class ClosedLoops:
         from exciter.robot.loop_bounds import loop_bounds
 
         return loop_bounds(self, self.motion(left), self.motion(right), right.time - left.time, rates)
+
+    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
+        """N = ∂q/∂u = ∂q̇/∂u̇ = ∂q̈/∂ü, ∂q̇/∂u = ½ ∂q̈/∂u̇, and ∂q̈/∂u, each (N, nb, m)."""
+        moved = self.motion(motion)
+        assert moved.bent is not None
+        return moved.null, moved.bent, moved.bent_twice(self.followers)
 
     def reach(self, u: Array) -> tuple[Array, Array]:
         """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the

@@ -105,7 +105,9 @@ def standing(robot: Robot, stance: StanceSettings, posture: Mapping[str, float] 
         problem = f"with its feet ({', '.join(stance.feet)}) on the ground robot '{robot.name}' cannot move along"
         raise RobotError(f"{problem} {', '.join(missing)}: its legs have too few joints; name other feet")
     _check_drives(stood)
-    return _limited(stood, stance, places)
+    level = float((touching(stood) @ upward(stood)).min())
+    ground = level if (upward(stood) == LEVEL_DIRECTION).all() else stood.ground
+    return _limited(replace(stood, ground=ground), stance, places)
 
 
 def _posture(robot: Robot, given: Mapping[str, float]) -> Array:
@@ -165,12 +167,8 @@ def _limited(stood: Robot, stance: StanceSettings, places: Array) -> Robot:
         if joint.is_prismatic:
             steep = abs(float(up @ (joint.rotation @ joint.axis)))
             most = gravity * max(steep, stance.friction * math.sqrt(max(0.0, 1.0 - steep**2)))
-        limits: Limits = replace(
-            own,
-            lower=max(own.lower, ranges[k][0]),
-            upper=min(own.upper, ranges[k][1]),
-            acceleration=min(own.acceleration, most or math.inf),
-        )
+        ends = {end: at for end, at in zip(("lower", "upper"), ranges[k], strict=True) if math.isinf(getattr(own, end))}
+        limits: Limits = replace(own, **ends, acceleration=min(own.acceleration, most or math.inf))
         joints[k] = replace(joint, limits=limits, kind=joint.kind if joint.is_prismatic else "revolute")
     told = f"stands on {named(stance.feet)}, friction {stance.friction:g}: the base moves as far as the legs reach"
     told += " along each of its joints alone, and accelerates no more than weight and friction could make it"
@@ -178,7 +176,7 @@ def _limited(stood: Robot, stance: StanceSettings, places: Array) -> Robot:
 
 
 def _ranges(stood: Robot) -> dict[int, tuple[float, float]]:
-    """[m, rad] by joint of the base: how far the legs reach while the others stay."""
+    """[m, rad] by joint of the base: how far the legs reach in both directions, while the others stay."""
     coupling = stood.coupling
     assert isinstance(coupling, ClosedLoops)
     base, parts = [stood.index(name) for name in FREE_BASE_JOINTS], np.linspace(0.0, 1.0, REACH_STEPS + 1)[1:]
@@ -189,12 +187,9 @@ def _ranges(stood: Robot) -> dict[int, tuple[float, float]]:
     kept = (reach(stood, u.reshape(-1, stood.n)) >= 1.0).reshape(len(base), 2, REACH_STEPS)
     found = dict[int, tuple[float, float]]()
     for k, row, reached in zip(base, u, kept, strict=True):
-        ends = [coupling.home[k]]
-        for side in range(2):
-            count = int(np.argmin(np.append(reached[side], False)))
-            ends.append(row[side, count - 1, k] if count else coupling.home[k])
-        if ends[1] == ends[2]:
+        count = int(np.argmin(np.append(reached.all(axis=0), False)))
+        if not count:
             name = stood.joints[k].name
-            raise RobotError(f"the legs of robot '{stood.name}' leave no room along {name}; give another posture")
-        found[k] = float(ends[1]), float(ends[2])
+            raise RobotError(f"the legs of robot '{stood.name}' leave no room about the posture along {name}; give another posture")
+        found[k] = float(row[0, count - 1, k]), float(row[1, count - 1, k])
     return found
