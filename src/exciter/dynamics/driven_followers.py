@@ -96,7 +96,7 @@ class DriveWhitening:
         driven = np.flatnonzero([body.actuated for body in robot.bodies])
         own = moved.null[:, driven]
         try:
-            return cls(moved.null, driven, np.linalg.cholesky(own.swapaxes(1, 2) @ own))
+            return cls(moved.null, driven, np.asarray(np.linalg.cholesky(own.swapaxes(1, 2) @ own), dtype=float))
         except np.linalg.LinAlgError:
             raise RobotError(f"robot '{robot.name}' can move where none of its drives feels it; drive more") from None
 
@@ -109,7 +109,7 @@ class DriveWhitening:
         With Y = L⁻¹ W: W̄ = L⁻ᵀ Ȳ, L̄ = −W̄ Yᵀ; then L Lᵀ = M back to M̄ = ½ L⁻ᵀ (P + Pᵀ) L⁻¹, P the lower half of LᵀL̄
         with half its diagonal."""
         up = self.factor.swapaxes(1, 2)
-        seed_in = np.linalg.solve(up, seed.transpose(2, 0, 1))
+        seed_in = np.asarray(np.linalg.solve(up, seed.transpose(2, 0, 1)), dtype=float)
         half = np.tril(-up @ seed_in @ rows.transpose(2, 1, 0))
         diagonal = np.arange(half.shape[1])
         half[:, diagonal, diagonal] *= 0.5

@@ -305,8 +305,8 @@ class ClosedLoops:
     def pullback(
         self, motion: Motion, coupled: Coupled, tree_bar: MotionGradient, null_bar: Array | None = None
     ) -> MotionGradient:
-        """With multipliers λ of the equations of q̈, q̇ and N: see the head of this file. What does not depend on seeds is
-        kept with the motion: criteria and constraints ask with many."""
+        """With multipliers λ of the equations of q̈, q̇ and N: see the head of this file. What does not depend on seeds
+        is kept with the motion: criteria and constraints ask with many."""
         if isinstance(coupled, CoupledLoops):
             moved = coupled
         else:

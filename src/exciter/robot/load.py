@@ -46,7 +46,8 @@ LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Li
 class RobotOptions(Settings):
     """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], what alone moves, base
     (free or fixed, None: as the description has it), loops (frames that are joined), joints that have drives, a posture
-    near which loops are closed, or in which a robot stands on the feet of its stance, mesh folder; meshes: whether shapes in files of their own are looked at."""
+    near which loops are closed, or in which a robot stands on the feet of its stance, mesh folder; meshes: whether
+    shapes in files of their own are looked at."""
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
     limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)

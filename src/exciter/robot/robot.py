@@ -120,8 +120,8 @@ class Frame(OnBody):
 class Robot:
     """A robot, immutable; methods that change something return a new one.
 
-    friction: nominal joint-term values by term name, each (n,), or one per body of ``drives``: ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
-    ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
+    friction: nominal joint-term values by term name, each (n,), or one per body of ``drives``: ``viscous``
+    [N·m·s/rad], ``coulomb`` [N·m], ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
@@ -166,7 +166,9 @@ class Robot:
         object.__setattr__(self, "gravity", gravity)
         if self.ground is not None and not math.isfinite(self.ground):
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
-        friction = {k: frozen_array(v, (len(self.drives),), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
+        friction = {
+            k: frozen_array(v, (len(self.drives),), f"{k} of robot '{self.name}'") for k, v in self.friction.items()
+        }
         object.__setattr__(self, "friction", MappingProxyType(friction))
         check_name("robot's", self.name)
         for what in ("frame", "capsule"):
@@ -466,6 +468,19 @@ class Robot:
         from exciter.robot.loop_assembly import with_loops
 
         return with_loops(self, loops, actuated, posture)
+
+    def stand(
+        self,
+        *feet: str,
+        friction: float = 0.6,
+        radius: float = 0.0,
+        load: float = 0.1,
+        posture: Mapping[str, float] | None = None,
+    ) -> Robot:
+        """A robot with a free base on its feet, which stay where they are in a posture [rad, m]; see ``stance.py``."""
+        from exciter.robot.stance import StanceSettings, standing
+
+        return standing(self, StanceSettings(feet, friction, radius, load), posture)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be

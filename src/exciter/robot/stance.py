@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import numpy as np
 
 from exciter.errors import RobotError, unknown_name
 from exciter.notes import note
 from exciter.robot.closed_loops import ClosedLoops
-from exciter.robot.limits import Limits
 from exciter.robot.loop_assembly import with_loops
 from exciter.robot.loop_reach import reach
 from exciter.robot.robot import BASE, FREE_BASE_JOINTS, Frame, Joint, Robot, named
@@ -103,7 +102,8 @@ def standing(robot: Robot, stance: StanceSettings, posture: Mapping[str, float] 
     stood = with_loops(robot, ties, drives, at, leading=FREE_BASE_JOINTS)
     if missing := [name for name in FREE_BASE_JOINTS if name not in stood.joint_names]:
         problem = f"with its feet ({', '.join(stance.feet)}) on the ground robot '{robot.name}' cannot move along"
-        raise RobotError(f"{problem} {', '.join(missing)}: its legs have too few joints; name other feet")
+        advice = "its legs are stretched, or have too few joints; give another posture, or name other feet"
+        raise RobotError(f"{problem} {', '.join(missing)}: {advice}")
     _check_drives(stood)
     level = float((touching(stood) @ upward(stood)).min())
     ground = level if (upward(stood) == LEVEL_DIRECTION).all() else stood.ground
@@ -168,11 +168,14 @@ def _limited(stood: Robot, stance: StanceSettings, places: Array) -> Robot:
             steep = abs(float(up @ (joint.rotation @ joint.axis)))
             most = gravity * max(steep, stance.friction * math.sqrt(max(0.0, 1.0 - steep**2)))
         ends = {end: at for end, at in zip(("lower", "upper"), ranges[k], strict=True) if math.isinf(getattr(own, end))}
-        limits: Limits = replace(own, **ends, acceleration=min(own.acceleration, most or math.inf))
+        given = {"acceleration": min(own.acceleration, most or math.inf), **ends}
+        limits = replace(own, **cast(Any, given))
         joints[k] = replace(joint, limits=limits, kind=joint.kind if joint.is_prismatic else "revolute")
     told = f"stands on {named(stance.feet)}, friction {stance.friction:g}: the base moves as far as the legs reach"
     told += " along each of its joints alone, and accelerates no more than weight and friction could make it"
-    return replace(stood, joints=tuple(joints), notes=(*stood.notes, note("stance", f"{told}; limits: by name changes")))
+    return replace(
+        stood, joints=tuple(joints), notes=(*stood.notes, note("stance", f"{told}; limits: by name changes"))
+    )
 
 
 def _ranges(stood: Robot) -> dict[int, tuple[float, float]]:
@@ -190,6 +193,8 @@ def _ranges(stood: Robot) -> dict[int, tuple[float, float]]:
         count = int(np.argmin(np.append(reached.all(axis=0), False)))
         if not count:
             name = stood.joints[k].name
-            raise RobotError(f"the legs of robot '{stood.name}' leave no room about the posture along {name}; give another posture")
+            raise RobotError(
+                f"the legs of robot '{stood.name}' leave no room about the posture along {name}; give another posture"
+            )
         found[k] = float(row[0, count - 1, k]), float(row[1, count - 1, k])
     return found

@@ -72,7 +72,7 @@ class StanceForces:
 
     @classmethod
     def of(cls, robot: Robot, margin: float = 0.0, *, torques: bool = True) -> Self | None:
-        """With masses and terms of the description; None for a robot that does not stand. torques: keep their limits."""
+        """With masses and terms of the description; None for a robot that does not stand. torques: keep limits."""
         if not footings(robot):
             return None
         if not 0.0 <= margin < 1.0:
@@ -99,7 +99,7 @@ class StanceForces:
         """[N] of the weight, for each foot."""
         weight = float(self.robot.inertias[:, 0].sum() * np.linalg.norm(self.robot.gravity))
         if not weight > 0.0:
-            raise ParameterError(f"robot '{self.robot.name}' has no weight, and stands on nothing; give masses, gravity")
+            raise ParameterError(f"robot '{self.robot.name}' has no weight to stand by; give masses and gravity")
         return weight / len(self.feet)
 
     @cached_property
@@ -137,7 +137,9 @@ class StanceForces:
 
     @cached_property
     def rows(self) -> tuple[RowName, ...]:
-        lacking = self.robot.nominal or bool(self.robot.lacking) or any(joints for _, joints in mass_gaps(self.model.robot))
+        lacking = (
+            self.robot.nominal or bool(self.robot.lacking) or any(joints for _, joints in mass_gaps(self.model.robot))
+        )
         unknown = {j for _, joints in self.gaps for j in joints}
         names = [
             RowName("normal force", foot.a.name, "N", foot.load * self.share, self.share, False, lacking)
@@ -338,4 +340,3 @@ class StanceForces:
         torques = [1.0 - high[self.drives] / most, 1.0 + low[self.drives] / most]
         cones = lowest[count : 2 * count] - np.sqrt(1.0 + friction**2) * apart
         return np.concatenate([lowest[:count] - apart, cones, *torques])
-

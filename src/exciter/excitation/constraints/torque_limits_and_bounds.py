@@ -318,9 +318,7 @@ def carried_wrench(chain: Chain, inertias: Array, spans: Spans) -> Wrench:
     return _outside_in(chain, inertias, spans, ())[2]
 
 
-def _outside_in(
-    chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push]
-) -> tuple[Array, Array, Wrench]:
+def _outside_in(chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push]) -> tuple[Array, Array, Wrench]:
     links, width = spans.links(chain), spans.width
     force, moment = np.zeros((2, chain.n + 1, 3, 2 * len(width)))  # the last: of the base
     force_jet, moment_jet = np.zeros((2, chain.n + 1, 3, len(width)))
