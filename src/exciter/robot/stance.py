@@ -30,6 +30,7 @@ LEVEL_DIRECTION = (0.0, 0.0, 1.0)  # up, where there is no gravity
 THIN_POLYGON_FRACTION = 1e-3  # of the length of the polygon of the feet: narrower, and it is a line
 FARTHEST_M, FARTHEST_RAD = 1.0, 1.0  # [m], [rad] from the posture, within which the base may be
 REACH_STEPS = 40  # postures on the way there
+REACH_SHARE = 0.5  # of what legs reach along one joint of the base: it moves along all six at once
 DRIVEN_RATIO = 1e-6  # of singular values of N_A: below, no drive resists a motion of the base
 
 
@@ -171,8 +172,10 @@ def _limited(stood: Robot, stance: StanceSettings, places: Array) -> Robot:
         given = {"acceleration": min(own.acceleration, most or math.inf), **ends}
         limits = replace(own, **cast(Any, given))
         joints[k] = replace(joint, limits=limits, kind=joint.kind if joint.is_prismatic else "revolute")
-    told = f"stands on {named(stance.feet)}, friction {stance.friction:g}: the base moves as far as the legs reach"
-    told += " along each of its joints alone, and accelerates no more than weight and friction could make it"
+    told = (
+        f"stands on {named(stance.feet)}, friction {stance.friction:g}: each joint of the base moves half as far as the"
+    )
+    told += " legs would reach along it alone, and accelerates no more than weight and friction could make it"
     return replace(
         stood, joints=tuple(joints), notes=(*stood.notes, note("stance", f"{told}; limits: by name changes"))
     )
@@ -196,5 +199,6 @@ def _ranges(stood: Robot) -> dict[int, tuple[float, float]]:
             raise RobotError(
                 f"the legs of robot '{stood.name}' leave no room about the posture along {name}; give another posture"
             )
-        found[k] = float(row[0, count - 1, k]), float(row[1, count - 1, k])
+        far = REACH_SHARE * float(row[1, count - 1, k] - coupling.home[k])
+        found[k] = float(coupling.home[k]) - far, float(coupling.home[k]) + far
     return found
