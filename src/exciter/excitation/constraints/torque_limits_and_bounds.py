@@ -287,7 +287,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench:
+class CarriedWrench:
     """A force and a moment about a point, in base axes: at ``spans.ends`` (3, 2 M), and their jets (3, M)."""
 
     force: Array
@@ -313,12 +313,14 @@ def rigid_torque(chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[P
     return _outside_in(chain, inertias, spans, pushes)[:2]
 
 
-def carried_wrench(chain: Chain, inertias: Array, spans: Spans) -> Wrench:
+def carried_wrench(chain: Chain, inertias: Array, spans: Spans) -> CarriedWrench:
     """What moves all bodies together, about the origin of the base."""
     return _outside_in(chain, inertias, spans, ())[2]
 
 
-def _outside_in(chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push]) -> tuple[Array, Array, Wrench]:
+def _outside_in(
+    chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push]
+) -> tuple[Array, Array, CarriedWrench]:
     links, width = spans.links(chain), spans.width
     force, moment = np.zeros((2, chain.n + 1, 3, 2 * len(width)))  # the last: of the base
     force_jet, moment_jet = np.zeros((2, chain.n + 1, 3, len(width)))
@@ -348,7 +350,7 @@ def _outside_in(chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Pu
         moment_jet[k] += moment_jet[i] + product(link.lever_jet, force_jet[i], 2)
     for jet, ends in ((force_jet, force), (moment_jet, moment)):
         tighten(jet[-1], 0, ends[-1], width)
-    return torque, curvature, Wrench(force[-1], moment[-1], force_jet[-1], moment_jet[-1])
+    return torque, curvature, CarriedWrench(force[-1], moment[-1], force_jet[-1], moment_jet[-1])
 
 
 def _at_ends(link: LinkSpan, body: Body, gravity: Array) -> tuple[Array, Array]:
