@@ -482,7 +482,7 @@ def test_an_inertia_that_is_not_physical_is_a_note(tmp_path: Path) -> None:
         ("gravity: down", "gravity is 'down'; give a list of 3 numbers [m/s²]"),
         ("gravity: [0, 0, .inf]", "gravity is inf; give a number"),
         ("lock: 3", "lock is 3; give a list of joints, or a mapping (joint: value)"),
-        ("- 1", "some of the keys limits, gravity, lock, only, base, loops, actuated, posture, mesh_root"),
+        ("- 1", "some of the keys limits, gravity, lock, only, base, loops, actuated, posture, stance, mesh_root"),
         ("limits: {velocity: [", "is not valid YAML"),
         ("a: !!python/object/apply:os.getcwd []", "is not valid YAML"),
     ],

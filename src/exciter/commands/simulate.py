@@ -15,10 +15,12 @@ from exciter.experiment.plan import Plan
 from exciter.experiment.recording.own_log_format import check_beside
 from exciter.experiment.virtual import Simulated
 from exciter.experiment.virtual.motion_execution import Progress as Tell
+from exciter.experiment.virtual.standing_run import StandingRun
 from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.simulate import simulate
+from exciter.robot.stance import footings
 
 LOG_SUFFIXES = (".csv", ".npz")
 
@@ -35,7 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.trajectory.exists():
         raise ExciterError(f"there is no file '{arguments.trajectory}'; give a trajectory, or a plan.yaml")
     curve = read_trajectory(arguments.trajectory, robot)
-    virtual = SettingsFile.read(arguments.config).virtual(robot, arguments.seed)
+    file = SettingsFile.read(arguments.config)
+    virtual = file.simulate(robot) if footings(robot) else file.virtual(robot, arguments.seed)
     with ExitStack() as folders:
         for path in filter(None, (log, truth, motion)):
             folders.enter_context(output_folder(path.absolute().parent))
@@ -47,7 +50,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json_text({**simulated.to_dict(), "written": written}), end="")
         return
-    print_simulated(console(), simulated)
+    if isinstance(simulated, StandingRun):
+        console().print("\n".join(simulated.sentences))
+        print_notes(console(), texts(simulated.notes), ())
+    else:
+        print_simulated(console(), simulated)
     console().print(f"written: {', '.join(written)}")
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exciter.dynamics.driven_followers import DriveWhitening, one_weight
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.reference import Chain, ColumnLayout, NumpyEngine, RowBatch
 from exciter.robot.coupling import Coupled
@@ -85,10 +86,17 @@ class ProjectedRows:
         """H = Σ_j w_j W_jᵀ W_j (b, b)."""
         h = np.zeros((self.layout.size, self.layout.size))
         for batch in self.batches():
+            if (white := self._whitening(batch.moved)) is not None:
+                w = white.rows(batch.joints).transpose(1, 0, 2).reshape(len(h), -1)
+                h += one_weight(self.dynamics.robot, self.weights) * (w @ w.T)
+                continue
             for j, index in enumerate(self._rows):
                 w = batch.joints[j, index]
                 h[np.ix_(index, index)] += self.weights[j] * (w @ w.T)
         return h
+
+    def _whitening(self, moved: Coupled) -> DriveWhitening | None:
+        return DriveWhitening.of(self.dynamics.robot, moved)
 
     def adjoint(self, matrix: Array, torque_seed: Array | None, inertias: Array) -> tuple[MotionGradient, Array]:
         """Gradient of f(H) + Σ torque_seed ⊙ τ with respect to every sample but through joint terms, and ∂/∂terms
@@ -101,8 +109,13 @@ class ProjectedRows:
         squares = [weight * matrix[np.ix_(at, at)] for weight, at in zip(self.weights, self._rows, strict=True)]
         for part, moved, tree, joints in self.batches():
             seed = np.zeros(joints.shape)
-            for j, (index, square) in enumerate(zip(self._rows, squares, strict=True)):
-                seed[j, index] = square @ joints[j, index]
+            if (white := self._whitening(moved)) is not None:
+                own = white.rows(joints)
+                weighted = one_weight(dynamics.robot, self.weights) * matrix
+                seed, turned = white.back(own, np.einsum("cd,jdN->jcN", weighted, own, optimize=True))
+            else:
+                for j, (index, square) in enumerate(zip(self._rows, squares, strict=True)):
+                    seed[j, index] = square @ joints[j, index]
             terms_bar[wanted, part] = seed[layout.term_row[wanted], layout.term_column[wanted]]
             lifted = np.concatenate(
                 [moved.lift(seed), np.zeros((chain.n, 1, len(moved.tree)))], axis=1
@@ -110,6 +123,8 @@ class ProjectedRows:
             bodies = lifted[chain.joint[:, None], layout.inertial[chain.link_of]]
             if null_bar is not None:
                 null_bar[part] = np.einsum("jcN,bcN->Nbj", seed, tree, optimize=True)
+            if white is not None and null_bar is not None:
+                null_bar[part] += turned
             if torque_seed is not None:
                 torque = moved.lift(torque_seed[:, part])
                 bodies += torque[chain.joint, None] * inertias[chain.link_of, :, None]

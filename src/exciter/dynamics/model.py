@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.contacts import Stance, standing_base
 from exciter.dynamics.coupled_rows import ProjectedRows
+from exciter.dynamics.driven_followers import ProjectedTerm
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
@@ -86,7 +87,10 @@ class DynamicModel:
 
     @cached_property
     def bound(self) -> tuple[BoundTerm, ...]:
-        return tuple(term.bind(self.dynamics.robot, self.dynamics) for term in self.terms)
+        robot, dynamics = self.dynamics.robot, self.dynamics
+        if robot.drives is robot.joints:
+            return tuple(term.bind(robot, dynamics) for term in self.terms)
+        return tuple(ProjectedTerm.of(term.bind(robot.tree, dynamics.tree), robot) for term in self.terms)
 
     @property
     def n(self) -> int:
@@ -111,7 +115,7 @@ class DynamicModel:
         """χ of the description: its inertias in modified-DH frames, its friction, zero where nothing is known."""
         values = dict(zip(inertial.names(self.robot.n_bodies), self.dynamics.robot.inertias.ravel(), strict=True))
         for symbol, key in FRICTION_KEY_BY_SYMBOL.items():
-            for j, value in enumerate(self.robot.friction.get(key, np.zeros(self.n))):
+            for j, value in enumerate(self.robot.friction.get(key, np.zeros(0))):
                 values[f"{symbol}{j + 1}"] = value
         return np.array([values.get(name, 0.0) for name in self.standard])
 

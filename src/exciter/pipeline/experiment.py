@@ -41,7 +41,6 @@ from exciter.pipeline.check import CheckedMotion, check, design_settings
 from exciter.pipeline.design import Designed, designed_settings, time_limit
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
 from exciter.pipeline.settings_file import FileContent, SettingsFile, counted, loaded
-from exciter.pipeline.simulate import simulate
 from exciter.report.experiment_report import experiment_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
@@ -402,6 +401,6 @@ def simulate_plan(
             if progress is not None:
                 progress((begun + part * length) / whole)
 
-        found[name] = simulate(robot, curve, virtual, seed=own, progress=told)
+        found[name] = virtual.run(curve, seed=own, progress=told)
         done += curve.duration
     return SimulatedPlan(plan=plan, stages=found, seed=seed)

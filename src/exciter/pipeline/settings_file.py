@@ -15,6 +15,7 @@ from exciter.files import path_of
 from exciter.robot.load import RobotOptions
 from exciter.robot.load import load as load_robot
 from exciter.robot.robot import Robot
+from exciter.robot.stance import footings
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import OneOf, Settings, Whole, fill, keys_of, known_keys
 from exciter.settings.fill import checked, settings_fields
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from exciter.excitation.experiments.experiment import Experiment
     from exciter.excitation.trajectories.curve import Curve
     from exciter.experiment.virtual import VirtualRobot
+    from exciter.experiment.virtual.virtual_robot import SimulateSettings
     from exciter.identification.following.follow_settings import FollowSettings
     from exciter.identification.identify_config import IdentifyConfig
     from exciter.pipeline.campaign_settings import CampaignSettings
@@ -101,16 +103,20 @@ class SettingsFile:
 
         return fill(CampaignSettings, self.data.get(CAMPAIGN), f"{self.where}: {CAMPAIGN}", folder=self.folder)
 
-    def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
-        """A robot to rehearse on; seed: of the truth, unless the file has one."""
+    def simulate(self, robot: Robot) -> SimulateSettings:
+        """How it is rehearsed; of a robot that stands all joints count."""
         from exciter.experiment.virtual.virtual_robot import SimulateSettings
 
-        where = f"{self.where}: {SIMULATE}"
-        settings = fill(SimulateSettings, self.data.get(SIMULATE), where, folder=self.folder, robot=robot)
+        joints, where = robot.tree if footings(robot) else robot, f"{self.where}: {SIMULATE}"
+        return fill(SimulateSettings, self.data.get(SIMULATE), where, folder=self.folder, robot=joints)
+
+    def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
+        """A robot to rehearse on; seed: of the truth, unless the file has one."""
+        settings = self.simulate(robot)
         try:
             return settings.virtual(robot, seed)
         except ExciterError as error:
-            raise ExciterError(f"{where}: {error}") from None
+            raise ExciterError(f"{self.where}: {SIMULATE}: {error}") from None
 
     def _only(self, keys: tuple[str, ...]) -> dict[str, Any]:
         return {key: value for key, value in self.data.items() if key in keys}

@@ -10,9 +10,11 @@ import numpy as np
 from exciter.errors import ExciterError, shown
 from exciter.experiment.virtual import Simulated, VirtualRobot
 from exciter.experiment.virtual.motion_execution import Progress
+from exciter.experiment.virtual.standing_run import StandingRun
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
 from exciter.pipeline.settings_file import AnyMotion, SettingsFile, counted, curve_of, loaded
 from exciter.robot.robot import Robot
+from exciter.robot.stance import footings
 
 ASSUMED_TORQUE_LIMIT = 50.0  #: [N·m or N] of a drive whose limit is not known
 ROTOR_ACCELERATION = 200.0  #: [rad/s² or m/s²] at which the torque limit moves a rotor alone
@@ -27,10 +29,10 @@ def simulate(
     periods: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Simulated:
+) -> Simulated | StandingRun:
     """Execute a motion (a curve, a design, or a file) on a virtual robot: of the defaults unless given as an object, as
     settings, or as a YAML file. seed: of whatever chance does to the log, and to the truth of the defaults; progress is
-    told which part of the motion is done.
+    told which part of the motion is done. A robot on its feet (``Robot.stand``) stands on MuJoCo's ground meanwhile.
 
     >>> simulated = ex.simulate(robot, motion, seed=3)
     >>> simulated.recording
@@ -38,6 +40,11 @@ def simulate(
     periods, seed = counted(periods, "periods"), counted(seed, "seed", 0) or 0
     file = SettingsFile.read(virtual) if isinstance(virtual, str | Path) else SettingsFile()
     robot = loaded(robot, file.robot)[0]
+    if footings(robot):
+        if isinstance(virtual, VirtualRobot):
+            raise ExciterError(f"robot '{robot.name}' stands on its feet: give SimulateSettings, or a YAML file")
+        settings = virtual if isinstance(virtual, SimulateSettings) else file.simulate(robot)
+        return settings.stand(robot, curve_of(motion, robot), periods=periods, seed=seed)
     if isinstance(virtual, SimulateSettings):
         virtual = virtual.virtual(robot, seed)
     elif virtual is None or isinstance(virtual, str | Path):

@@ -62,6 +62,30 @@ class CoupledLoops(Coupled):
     state: TiedState
     inverse: Array
 
+    @cached_property
+    def by_velocity(self) -> Array:
+        """∂γ/∂q̇ (N, r, nb)."""
+        return self.state.by_velocity(self.tree.qd)
+
+    @cached_property
+    def by_position(self) -> Array:
+        """∂(J q̈ + γ)/∂q N (N, r, m)."""
+        return np.asarray(self.state.by_position(self.tree.qd, self.tree.qdd) @ self.null)
+
+    @cached_property
+    def curved(self) -> Array:
+        """∂(J N_k)/∂q N_l (N, r, m, m), k before l: −J ∂²q/∂u_k∂u_l."""
+        still = np.zeros_like(self.tree.qd)
+        parts = [self.state.by_position(still, self.null[:, :, k]) @ self.null for k in range(self.null.shape[2])]
+        return np.stack(parts, axis=2)
+
+    def bent_twice(self, followers: Index) -> Array:
+        """∂q̈/∂u (N, nb, m): what c̈ = J q̈ + γ = 0 asks of q̈ where u changes, q and q̇ with it."""
+        assert self.bent is not None
+        out = np.zeros_like(self.null)
+        out[:, followers] = -self.inverse @ (self.by_position + self.by_velocity @ self.bent)
+        return out
+
 
 _KEPT_TREES: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
 
@@ -246,6 +270,10 @@ class ClosedLoops:
             known[self] = self._moved(motion)
         return known[self]
 
+    def null_at(self, u: Array) -> Array:
+        """N (nb, m) at coordinates (m,)."""
+        return np.asarray(self.motion(Motion.at(u)).null[0])
+
     def _moved(self, motion: Motion) -> CoupledLoops:
         q = self.positions(motion.q)
         state = self.ties.at(q)
@@ -290,30 +318,29 @@ class ClosedLoops:
     def pullback(
         self, motion: Motion, coupled: Coupled, tree_bar: MotionGradient, null_bar: Array | None = None
     ) -> MotionGradient:
-        """With multipliers λ of the equations of q̈, q̇ and N: see the head of this file."""
-        tree, null = coupled.tree, coupled.null
+        """With multipliers λ of the equations of q̈, q̇ and N: see the head of this file. What does not depend on seeds
+        is kept with the motion: criteria and constraints ask with many."""
         if isinstance(coupled, CoupledLoops):
-            state, inverse = coupled.state, coupled.inverse
+            moved = coupled
         else:
-            state = self.ties.at(tree.q)
-            inverse = self._inverse(state, motion.q)
+            state = self.ties.at(coupled.tree.q)
+            own = state, self._inverse(state, motion.q)
+            moved = CoupledLoops(coupled.tree, coupled.null, coupled.bent, state=own[0], inverse=own[1])
 
         def multiplier(bar: Array) -> Array:
-            return np.asarray(np.einsum("Ndk,Nd...->Nk...", inverse, bar[:, self.followers]))
+            return np.asarray(np.einsum("Ndk,Nd...->Nk...", moved.inverse, bar[:, self.followers]))
 
         def down(bar: Array) -> Array:
-            return np.asarray(np.einsum("Njm,Nj->Nm", null, bar))
+            return np.asarray(np.einsum("Njm,Nj->Nm", moved.null, bar))
 
-        still = np.zeros_like(tree.qd)
         by_acceleration = multiplier(tree_bar.qdd)
-        q_bar = tree_bar.q - np.einsum("Nkj,Nk->Nj", state.by_position(tree.qd, tree.qdd), by_acceleration)
-        qd_bar = tree_bar.qd - np.einsum("Nkj,Nk->Nj", state.by_velocity(tree.qd), by_acceleration)
-        q_bar -= np.einsum("Nkj,Nk->Nj", state.by_position(still, tree.qd), multiplier(qd_bar))
+        qd_bar = tree_bar.qd - np.einsum("Nkj,Nk->Nj", moved.by_velocity, by_acceleration)
+        u_bar = down(tree_bar.q) - np.einsum("Nkl,Nk->Nl", moved.by_position, by_acceleration)
+        multipliers = multiplier(qd_bar)[:, :, None] * motion.qd[:, None]  # q̇ = N u̇
         if null_bar is not None:
-            multipliers = multiplier(null_bar)
-            for k in range(self.shape[1]):
-                q_bar -= np.einsum("Nkj,Nk->Nj", state.by_position(still, null[:, :, k]), multipliers[:, :, k])
-        return MotionGradient(q=down(q_bar), qd=down(qd_bar), qdd=down(tree_bar.qdd))
+            multipliers += multiplier(null_bar)
+        u_bar -= np.einsum("Nkml,Nkm->Nl", moved.curved, multipliers, optimize=True)
+        return MotionGradient(q=u_bar, qd=down(qd_bar), qdd=down(tree_bar.qdd))
 
     def rates(self, left: Motion, right: Motion, rates: Array) -> Array:
         """See ``Coupling``; ``UNPROVED`` where it is not shown that the loops close throughout (``loop_bounds.py``)."""
@@ -324,6 +351,12 @@ class ClosedLoops:
         from exciter.robot.loop_bounds import loop_bounds
 
         return loop_bounds(self, self.motion(left), self.motion(right), right.time - left.time, rates)
+
+    def slopes(self, motion: Motion) -> tuple[Array, Array, Array]:
+        """N = ∂q/∂u = ∂q̇/∂u̇ = ∂q̈/∂ü, ∂q̇/∂u = ½ ∂q̈/∂u̇, and ∂q̈/∂u, each (N, nb, m)."""
+        moved = self.motion(motion)
+        assert moved.bent is not None
+        return moved.null, moved.bent, moved.bent_twice(self.followers)
 
     def reach(self, u: Array) -> tuple[Array, Array]:
         """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the

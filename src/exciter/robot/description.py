@@ -156,7 +156,7 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
     else:
         robot = with_mimics(robot, plain.mimics)
         robot = robot.lock(plain.still) if plain.still else robot
-    limited = robot.with_limits(**options.limits)
+    limited = options.limits_on(robot)
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
     return with_collision_pairs(options.apply(replace(limited, joints=joints)))
 

@@ -12,6 +12,7 @@ Limits, gravity and locked joints are given in a small YAML file:
     loops: [{connect: [rod_end, arm_tail]}]   # frames that are joined; also weld, and joint: [follower, leader]
     actuated: [crank]                # joints of loops that have drives, any unless given
     posture: {crank: 0.5}            # near which loops are closed, zero unless given
+    stance: {feet: [FL_FOOT, FR_FOOT, HL_FOOT, HR_FOOT], friction: 0.6}   # a legged robot on the ground (``stance.py``)
     mesh_root: ..                    # folder that meshes may lie in, seen from this file
 
 In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``robot.lock(...)``."""
@@ -28,6 +29,7 @@ from exciter.files import path_of
 from exciter.robot.limits import Limits
 from exciter.robot.loop_assembly import LoopSettings, with_drives, with_loops
 from exciter.robot.robot import Robot
+from exciter.robot.stance import StanceSettings, standing
 from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.xml_safety import parse_xml
 from exciter.settings import ByName, Number, OneWord, Place, Settings, fill
@@ -36,7 +38,7 @@ from exciter.settings.field_markers import ListOfTexts
 DESCRIPTION_SUFFIXES = (".urdf", ".xml", ".mjcf", ".yaml", ".yml")
 FREE, FIXED = "free", "fixed"
 BASES = (FREE, FIXED)  #: words of ``base:``
-LOOP_FIELDS = ("loops", "actuated", "posture")
+LOOP_FIELDS = ("loops", "actuated", "posture", "stance")
 LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Limits.names(), "limit")
 
 
@@ -44,7 +46,8 @@ LIMITS_MARKER = ByName(ByName(Number(infinite=True), what="joint", all=True), Li
 class RobotOptions(Settings):
     """Limits by kind (one number, or by joint name), gravity [m/s²], locked joints [rad, m], what alone moves, base
     (free or fixed, None: as the description has it), loops (frames that are joined), joints that have drives, a posture
-    near which loops are closed, mesh folder; meshes: whether shapes in files of their own are looked at."""
+    near which loops are closed, or in which a robot stands on the feet of its stance, mesh folder; meshes: whether
+    shapes in files of their own are looked at."""
 
     inner: ClassVar[tuple[str, ...]] = ("meshes",)
     limits: Annotated[Mapping[str, float | Mapping[str, float]], LIMITS_MARKER] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class RobotOptions(Settings):
     loops: tuple[LoopSettings, ...] = ()
     actuated: Annotated[tuple[str, ...], ListOfTexts("joints")] = ()
     posture: Annotated[Mapping[str, float], ByName(Number(), what="joint")] = field(default_factory=dict)
+    stance: StanceSettings | None = None
     mesh_root: Annotated[Path | None, Place("a folder")] = None
     meshes: bool = True
 
@@ -68,7 +72,8 @@ class RobotOptions(Settings):
         same = self.gravity == known.gravity and type(self.gravity) is type(known.gravity)
         gravity, only = None if same else self.gravity, () if self.only == known.only else self.only
         closed = all(getattr(self, name) == getattr(known, name) for name in LOOP_FIELDS)
-        own = replace(self.without_loops() if closed else self, base=None if self.base == known.base else self.base)
+        left = replace(self, loops=(), actuated=(), posture={}, stance=None) if closed else self
+        own = replace(left, base=None if self.base == known.base else self.base)
         return replace(own, limits=limits, lock=lock, only=only, gravity=gravity, mesh_root=None, meshes=True)
 
     def joined(self, more: RobotOptions) -> RobotOptions:
@@ -79,7 +84,14 @@ class RobotOptions(Settings):
         return replace(self, limits=limits, lock=lock, only=only, gravity=gravity, base=base, **loops)
 
     def without_loops(self) -> RobotOptions:
-        return replace(self, loops=(), actuated=(), posture={})
+        """Which are closed already; those of a stance are made last."""
+        return replace(self, loops=(), actuated=(), posture={} if self.stance is None else self.posture)
+
+    def limits_on(self, robot: Robot) -> Robot:
+        """Numbers for all joints are those of drives where a robot is to stand: of its base legs decide."""
+        every = robot.joint_names if self.stance is None else [robot.joint_names[j] for j in robot.actuated]
+        given = {k: v if isinstance(v, Mapping) else dict.fromkeys(every, v) for k, v in self.limits.items()}
+        return robot.with_limits(**(self.limits if self.stance is None else given))
 
     def apply(self, robot: Robot) -> Robot:
         if self.base is not None and (self.base == FREE) != bool(robot.free_base):
@@ -89,13 +101,14 @@ class RobotOptions(Settings):
         if self.loops:
             robot = with_loops(robot, [one.loop for one in self.loops], self.actuated or None, self.posture)
             robot = with_drives(robot, self.actuated)
-        elif self.actuated or self.posture:
+        elif self.actuated or (self.posture and self.stance is None):
             raise RobotError("actuated and posture are for robots with loops; give loops: [{connect: [frame, frame]}]")
-        robot = robot.with_limits(**self.limits)
+        robot = self.limits_on(robot)
         if self.gravity is not None:
             robot = robot.with_gravity(self.gravity)
         robot = robot.lock(self.lock) if self.lock else robot
-        return robot.only(*self.only) if self.only else robot
+        robot = robot.only(*self.only) if self.only else robot
+        return robot if self.stance is None else standing(robot, self.stance, self.posture)
 
 
 def options_from(data: Any, source: str = "options", folder: Path | None = None) -> RobotOptions:
@@ -138,6 +151,8 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
     from exciter.robot.mdh_file import read_mdh
 
     suffix = path.suffix.lower()
+    if options.stance is not None and options.base is None:
+        options = replace(options, base=FREE)
     if path.is_dir():
         raise RobotError(f"'{path}' is a folder; give the robot description file inside it")
     if suffix not in (*DESCRIPTION_SUFFIXES, ".xacro"):

@@ -88,12 +88,15 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
         coupling=coupling,
         frames=(*moved.frames, *own),
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if on_body.get(a) != on_body.get(b)),
-        friction={term: values[kept] for term, values in robot.friction.items()},
+        friction={},
         notes=(*robot.notes, note("locked joints", f"locked: {said}")),
         file=None,
         options=None,
     )
-    return replace(locked, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
+    place = {one.name: k for k, one in enumerate(robot.drives)}
+    still = [place[one.name] for one in locked.drives]
+    friction = {term: values[still] for term, values in robot.friction.items()}
+    return replace(locked, friction=friction, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
 
 
 def _check_followers(

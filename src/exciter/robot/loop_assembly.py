@@ -116,25 +116,29 @@ def with_loops(
     loops: Sequence[KinematicLoop | Tie],
     actuated: Sequence[str] | None = None,
     posture: Mapping[str, float] | None = None,
+    leading: Sequence[str] = (),
 ) -> Robot:
     """A robot without coupling, bodies of which are now joined: its joints are the coordinates that are left, the other
-    ones of the tree follow. actuated: joints with drives, all unless given; posture [rad, m], by joint: near which the
-    loops are to be closed, zero (or the limit nearest to it) for joints that it does not name."""
+    ones of the tree follow. actuated: joints with drives, those that lead unless given; posture [rad, m], by joint:
+    near which the loops are to be closed, zero (or the limit nearest to it) for joints that it does not name. leading:
+    joints that lead wherever that is possible; those with drives unless given."""
     if robot.coupling is not None:
         raise RobotError(f"robot '{robot.name}' has joints that follow already; give all loops when it is loaded")
-    coupling, evidence = closed_loops(robot, loops, actuated, posture)
+    coupling, evidence = closed_loops(robot, loops, actuated, posture, leading)
     names, chosen = robot.joint_names, coupling.coordinates.tolist()
-    driven = names if actuated is None else actuated
+    driven = [names[k] for k in chosen] if actuated is None else actuated
     led = f"joints {named([names[k] for k in chosen])} move on their own"
     followers = coupling.followers.tolist()
     remarks = [note(LOOPS_SUBJECT, f"{evidence}; {led}, {named([names[k] for k in followers])} follow")]
-    if extra := [name for name in actuated or () if robot.index(name) not in chosen]:
+    extra = [name for name in driven if robot.index(name) not in chosen]
+    if extra and not leading:
         share = "torques of the coordinates are what all drives do together, projected (Nᵀτ)"
         remarks.append(warning(LOOPS_SUBJECT, f"{named(extra)} are driven beyond the freedom of the robot: {share}"))
-    if passive := [names[k] for k in chosen if names[k] not in driven]:
+    if not leading and (passive := [names[k] for k in chosen if names[k] not in driven]):
         words = f"no drive moves {named(passive)}, which the loops leave free: an equation of motion without a torque"
         remarks.append(warning(LOOPS_SUBJECT, words))
     rubbing = [names[k] for k in followers if any(values[k] != 0.0 for values in robot.friction.values())]
+    rubbing = [name for name in rubbing if not extra]  # with drives of their own all bodies have terms
     if rubbing:
         text = f"friction and rotor inertia of {named(rubbing)}, which follow, are left out"
         remarks.append(warning(LOOPS_SUBJECT, f"{text}: rows of coordinates have none of their own for them"))
@@ -144,7 +148,7 @@ def with_loops(
         joints=tuple(bodies[k] for k in chosen),
         bodies=bodies,
         coupling=coupling,
-        friction={key: values[chosen] for key, values in robot.friction.items()},
+        friction={key: values if extra else values[chosen] for key, values in robot.friction.items()},
         notes=(*robot.notes, *remarks),
     )
 
@@ -164,6 +168,7 @@ def closed_loops(
     loops: Sequence[KinematicLoop | Tie],
     actuated: Sequence[str] | None = None,
     posture: Mapping[str, float] | None = None,
+    first: Sequence[str] = (),
 ) -> tuple[ClosedLoops, str]:
     """The coupling of ``with_loops``, and what it rests on, in words."""
     for word, names in (("actuated", actuated or ()), ("posture", posture or {})):
@@ -177,7 +182,8 @@ def closed_loops(
     driven = range(robot.n) if actuated is None else [robot.index(name) for name in actuated]
     led = {tie.joint for tie in ties.ties if isinstance(tie, JointTie)}
     leading = [k for k in driven if k not in led]
-    chosen = np.array(_coordinates(ties, reference, (leading, driven, range(robot.n))), dtype=np.int64)
+    groups = [robot.index(name) for name in first], leading, driven, range(robot.n)
+    chosen = np.array(_coordinates(ties, reference, groups), dtype=np.int64)
     return ClosedLoops(ties, chosen, reference), evidence
 
 

@@ -20,12 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.errors import RobotError, unknown_name, unseen, visible
+from exciter.errors import RobotError, unknown_name
 from exciter.independent_blocks import independent_blocks
 from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
+from exciter.robot.names import bodies_have as bodies_have
+from exciter.robot.names import check_name
+from exciter.robot.names import named as named
 from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
@@ -39,25 +42,6 @@ BASE = -1
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 #: of a free base, in this order (``free_base.py``): along x, y, z of the world, then about z, y, x
 FREE_BASE_JOINTS = ("base_x", "base_y", "base_z", "base_yaw", "base_pitch", "base_roll")
-
-
-def check_name(what: str, name: str) -> None:
-    """Refuse a name that cannot be shown as it is: files for other tools could not hold it, or would hold something
-    else than a reader sees. Every character that prints is allowed."""
-    if unseen(name):
-        unprinted = "control codes, ends of lines, marks of writing direction or zero width"
-        problem = f"the {what} name '{visible(name)}' has characters that do not print ({unprinted})"
-        raise RobotError(f"{problem}, here shown as escapes; rename it")
-
-
-def named(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
-
-
-def bodies_have(joints: Sequence[str]) -> str:
-    """Subject and verb of a sentence about the bodies of joints."""
-    one = len(joints) == 1
-    return f"the body of joint {named(joints)} has" if one else f"the bodies of joints {named(joints)} have"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +104,8 @@ class Frame(OnBody):
 class Robot:
     """A robot, immutable; methods that change something return a new one.
 
-    friction: nominal joint-term values by term name, each (n,): ``viscous`` [N·m·s/rad], ``coulomb`` [N·m],
-    ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
+    friction: nominal joint-term values by term name, each (n,), or one per body of ``drives``: ``viscous``
+    [N·m·s/rad], ``coulomb`` [N·m], ``rotor_inertia`` [kg·m²] and so on; absent when nothing is known.
     nominal: True when inertias and friction are plausible values rather than the manufacturer's or identified.
     ground: height [m], along z of the base, of the plane that the robot is mounted on; None where it is not known.
     base_bottom: height [m] where the shapes of the base end, 0 unless below its origin: a guess at an unknown ground.
@@ -166,7 +150,9 @@ class Robot:
         object.__setattr__(self, "gravity", gravity)
         if self.ground is not None and not math.isfinite(self.ground):
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
-        friction = {k: frozen_array(v, (self.n,), f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
+        friction = {
+            k: frozen_array(v, (len(self.drives),), f"{k} of robot '{self.name}'") for k, v in self.friction.items()
+        }
         object.__setattr__(self, "friction", MappingProxyType(friction))
         check_name("robot's", self.name)
         for what in ("frame", "capsule"):
@@ -270,7 +256,16 @@ class Robot:
         """All bodies as if each moved on its own; the robot itself where each does."""
         if self.coupling is None:
             return self
-        return replace(self, joints=self.bodies, bodies=(), coupling=None, friction={}, file=None, options=None)
+        own = self.friction if self.drives is self.bodies else {}
+        return replace(self, joints=self.bodies, bodies=(), coupling=None, friction=own, file=None, options=None)
+
+    @property
+    def drives(self) -> tuple[Joint, ...]:
+        """What joint terms act on: the joints; all bodies where some that follow in loops have drives (actuated)."""
+        if self.coupling is None or self.coupling.constant:
+            return self.joints
+        followers = {body.name for body in self.bodies if body.actuated}.difference(self.joint_names)
+        return self.bodies if followers else self.joints
 
     @property
     def pattern(self) -> BoolArray:
@@ -453,6 +448,12 @@ class Robot:
         from exciter.robot.loop_assembly import with_loops
 
         return with_loops(self, loops, actuated, posture)
+
+    def stand(self, *feet: str, posture: Mapping[str, float] | None = None, **stance: float) -> Robot:
+        """With a free base on its feet, which stay where a posture [rad, m] has them; see ``StanceSettings``."""
+        from exciter.robot.stance import StanceSettings, standing
+
+        return standing(self, StanceSettings(feet, **stance), posture)
 
     def lock(self, joints: Mapping[str, float] | Iterable[str]) -> Robot:
         """Freeze joints (at a given position, or at zero): their bodies become part of what carries them. A name may be

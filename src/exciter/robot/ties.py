@@ -91,6 +91,7 @@ class JointTie:
 
 
 Tie = Connect | Weld | JointTie
+Placed = tuple[Array, Array, Array]  # a joint, seen from a carrier: rotation (N, 3, 3), axis and origin (N, 3)
 
 
 def cross(u: Array, v: Array) -> Array:
@@ -110,6 +111,7 @@ def motion_cross(x: Array, y: Array) -> Array:
 class Limb:
     """The joints (L,) of a tree from a carrier to a body, and a frame (rotation, translation) on that body."""
 
+    carrier: int
     joints: Index
     placements: Array  # (L, 3, 4) at q = 0 in the one before
     axes: Array  # (L, 3)
@@ -125,6 +127,7 @@ class Limb:
             at = tree[at].parent
         own = [tree[k] for k in path]
         return cls(
+            carrier=carrier,
             joints=np.array(path, dtype=np.int64),
             placements=np.array([np.column_stack([j.rotation, j.translation]) for j in own]).reshape(-1, 3, 4),
             axes=np.array([joint.axis for joint in own]).reshape(-1, 3),
@@ -142,24 +145,31 @@ class Limb:
         ]
         return np.array(found).reshape(-1, 3, 3, 3)
 
-    def state(self, q: Array) -> LimbState:
-        """Seen from the carrier, at tree positions (N, nb)."""
-        samples, count = len(q), len(self.joints)
+    def state(self, q: Array, known: dict[int, Placed] | None = None) -> LimbState:
+        """Seen from the carrier, at tree positions (N, nb). known: joints that other limbs of the same carrier placed
+        already; those of this one are added."""
+        samples, known = len(q), {} if known is None else known
         rotation, origin = np.broadcast_to(np.eye(3), (samples, 3, 3)), np.zeros((samples, 3))
-        axes, origins = np.empty((2, samples, count, 3))
-        angles = q[:, self.joints]
-        sine, versine = np.sin(angles)[..., None, None], (1.0 - np.cos(angles))[..., None, None]
-        for k, (fixed, about, twice) in enumerate(self._turns):
-            origin = origin + rotation @ self.placements[k][:, 3]
-            if self.prismatic[k]:
-                rotation = rotation @ fixed
-                axes[:, k] = rotation @ self.axes[k]
-                origin = origin + axes[:, k] * angles[:, k, None]
-            else:
-                rotation = rotation @ (fixed + sine[:, k] * about + versine[:, k] * twice)
-                axes[:, k] = rotation @ self.axes[k]
+        axes, origins = np.empty((2, samples, len(self.joints), 3))
+        for k, joint in enumerate(self.joints.tolist()):
+            if joint not in known:
+                known[joint] = self._placed(k, q[:, joint], rotation, origin)
+            rotation, axes[:, k], origin = known[joint]
             origins[:, k] = origin
         return LimbState(axes, origins, rotation @ self.rotation, origin + rotation @ self.translation)
+
+    def _placed(self, k: int, angle: Array, rotation: Array, origin: Array) -> Placed:
+        """Of its k-th joint at positions (N,), on what the joint before carries."""
+        fixed, about, twice = self._turns[k]
+        origin = origin + rotation @ self.placements[k][:, 3]
+        if self.prismatic[k]:
+            rotation = rotation @ fixed
+            axis = rotation @ self.axes[k]
+            return rotation, axis, origin + axis * angle[:, None]
+        rotation = rotation @ (
+            fixed + np.sin(angle)[:, None, None] * about + (1.0 - np.cos(angle))[:, None, None] * twice
+        )
+        return rotation, rotation @ self.axes[k], origin
 
     def screws(self, state: LimbState, point: Array) -> Array:
         """(N, L, 6) at points (N, 3)."""
@@ -285,13 +295,15 @@ class TiedState:
         self.jacobian = np.zeros((len(q), ties.count, len(ties.tree)))
         self.flipped = np.zeros(len(q), dtype=bool)
         self._screws = list[tuple[Array, Array] | None]()
+        placed = dict[int, dict[int, Placed]]()  # by carrier, and joint: limbs share what is before they part
         for tie, rows, limbs in zip(ties.ties, ties.rows, ties.limbs, strict=True):
             if isinstance(tie, JointTie):
                 self._joint(tie, rows.start)
                 self._screws.append(None)
                 continue
             assert limbs is not None
-            a, b = (limb.state(q) for limb in limbs)
+            known = placed.setdefault(limbs[0].carrier, {})
+            a, b = (limb.state(q, known) for limb in limbs)
             both = limbs[0].screws(a, a.origin), limbs[1].screws(b, b.origin)
             self._screws.append(both)
             self.errors[:, rows.start : rows.start + 3] = a.origin - b.origin

@@ -36,6 +36,7 @@ from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.constraints.ground import MOUNTING_NORMAL, mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.stance_forces import StanceForces
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import REGIONS, Box, Coordinate, FrameName, Radius, Region
 from exciter.robot.robot import Robot
@@ -287,7 +288,12 @@ class ConstraintSettings(Settings):
         found: list[Constraint] = [] if following is None else [following]
         limited, paired = bool(np.isfinite(robot.limit("torque")).any()), bool(robot.collision_pairs)
         torque = TorqueSettings() if self.torque is None and limited else self.torque
-        if isinstance(torque, TorqueSettings):
+        margin = torque.margin if isinstance(torque, TorqueSettings) else 0.0
+        if (forces := StanceForces.of(robot, margin, torques=torque is not False)) is not None:
+            if isinstance(torque, TorqueSettings) and torque.payload is not None:
+                raise ParameterError(f"{where}: torque: payload: a robot that stands carries none so far; leave it out")
+            found.append(forces)
+        elif isinstance(torque, TorqueSettings):
             empty = TorqueLimits.of(robot, margin=torque.margin)  # its gaps stay: a payload makes no arm's masses known
             with _located(f"{where}: torque: payload"):
                 chi = empty.model.nominal if torque.payload is None else torque.payload.carried(empty.model)

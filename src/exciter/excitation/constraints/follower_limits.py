@@ -20,7 +20,7 @@ from exciter.excitation.constraints.constraint import ConstraintRows
 from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.coupling import Coupled, LinearCoupling
 from exciter.robot.loop_bounds import UNPROVED
-from exciter.robot.motion import Motion, MotionGradient
+from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray
 
@@ -124,16 +124,13 @@ class FollowerLimits:
     def linearised(self, motion: Motion) -> ConstraintRows:
         coupling = self.robot.coupling
         assert coupling is not None
-        moved, size = coupling.motion(motion), (len(self.rows), motion.n, len(motion))
-        slopes = np.zeros((3, *size))
-        kept: dict[tuple[int, int], MotionGradient] = {}
+        moved, slopes = coupling.motion(motion), np.zeros((3, len(self.rows), motion.n, len(motion)))
+        null, nothing = np.broadcast_to(moved.null, (len(motion), *coupling.shape)), np.zeros(())
+        bent, twice = (nothing, nothing) if not isinstance(coupling, ClosedLoops) else coupling.slopes(motion)[1:]
+        by_order = (null, nothing, nothing), (bent, null, nothing), (twice, 2.0 * bent, null)  # of q, q̇, q̈
         for row, (body, order, _, scale, upper) in enumerate(self.limits, start=int(self._loops)):
-            if (body, order) not in kept:
-                seeds = np.zeros((3, len(motion), self.robot.n_bodies))
-                seeds[order, :, body] = 1.0
-                kept[body, order] = coupling.pullback(motion, moved, MotionGradient(*seeds))
-            gradient, sign = kept[body, order], (-1.0 if upper else 1.0) / scale
-            slopes[:, row] = [sign * x.T for x in (gradient.q, gradient.qd, gradient.qdd)]
+            for slope, part in zip(slopes, by_order[order], strict=True):
+                slope[row] = (-1.0 if upper else 1.0) / scale * (part[:, body].T if part.ndim else part)
         return ConstraintRows(self._values(moved), *slopes)
 
     def lower_bounds(self, spans: Spans) -> Array:

@@ -4,7 +4,8 @@ A base frame's z axis points out of the mounting: up from a floor, down from a c
 side is that of the normal, z unless another one is given, and gravity only names the plane. Every body whose height
 above the plane some joint can change counts: by its capsules, and by each of its frames that no capsule contains (the
 tool's, or all of them where a body has no shape). A body that only turns about the normal or slides along the plane,
-such as the first one of most arms, cannot move into it."""
+such as the first one of most arms, cannot move into it. Of a robot that stands the bodies of its feet touch the plane:
+of these the origin of the joint that moves them counts."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from exciter.robot.loop_reach import rest_posture, within_reach
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Frame, Robot
 from exciter.robot.spatial import rotation_to
+from exciter.robot.stance import footings
 from exciter.typing import Array
 
 MOUNTING_NORMAL = (0.0, 0.0, 1.0)
@@ -60,8 +62,9 @@ def mounting_plane(
     the normal, of any length; None if nothing can reach it. assumed: nobody said where it is: kept, not proved."""
     unit, _ = direction(np.asarray(normal, dtype=float), "the normal of the ground")
     moved = _moved(robot, unit)
-    points = tuple(_points(robot, moved))
+    points, feet = tuple(_points(robot, moved)), {foot.a.joint for foot in footings(robot)}
     bodies = [capsule for capsule in (*robot.capsules, *points) if capsule.joint in moved]
+    bodies = [one for one in bodies if one.joint not in feet or one.name == _origin_name(robot.tree_names[one.joint])]
     stuck = [body for body in bodies if not _clears(robot, body, unit, height + clearance, moved)]
     counted = tuple(body.name for body in bodies if body not in stuck)
     if stuck and not counted and not assumed:
@@ -178,12 +181,16 @@ def _points(robot: Robot, moved: set[int]) -> Iterator[Capsule]:
         inside = (_from_capsule(one, frame.translation) <= 0.0 for one in covers if one.joint == frame.joint)
         if frame.joint not in moved or stays or any(inside):
             continue
-        name = f"origin of {frame.name}"
+        name = _origin_name(frame.name)
         while name in names:
             name += "'"
         names.add(name)
         covers.append(Capsule(name, frame.joint, frame.translation, frame.translation, FRAME_POINT_RADIUS_M))
         yield covers[-1]
+
+
+def _origin_name(frame: str) -> str:
+    return f"origin of {frame}"
 
 
 def _from_capsule(capsule: Capsule | Round, point: Array) -> float:

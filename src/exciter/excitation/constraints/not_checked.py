@@ -18,11 +18,13 @@ from exciter.excitation.constraints.constraint import AnyOf, Constraint
 from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.constraints.ground import has_a_floor, is_a_ground, pedestal
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.stance_forces import StanceForces
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S
 from exciter.robot.robot import BASE, Joint, Robot
+from exciter.robot.stance import footings
 
 NOT_CHECKED = "not checked"  #: subject of the notes
 MOST_PAIRS_NAMED = 8  #: pairs of bodies in a sentence
@@ -119,6 +121,10 @@ def _of(robot: Robot, joints: list[Joint]) -> str:
 
 def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     limited = np.isfinite(robot.limit("torque"))
+    if any(isinstance(part, StanceForces) for part in parts):
+        return []  # which says so itself
+    if footings(robot):
+        return ["forces of the ground, and torques beside them: not among the constraints"]
     if not limited.any():
         return ["torque: the robot has no torque limits; give limits: {torque: …}"]
     if not any(isinstance(part, TorqueLimits) for part in parts):

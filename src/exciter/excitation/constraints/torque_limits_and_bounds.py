@@ -18,7 +18,7 @@ parameters that belong to no real body are fine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -144,7 +144,7 @@ def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
     that the model leaves out of it, limits that are none, and forces of other kinds."""
     robot, everywhere = model.robot, tuple(range(model.n))
     found = [("masses and friction are plausible values, which nobody measured", everywhere)] if robot.nominal else []
-    found += [*_mass_gaps(robot), *_friction_gaps(robot)]
+    found += [*mass_gaps(robot), *_friction_gaps(robot)]
     for key, term in declared_by_key(robot).items():
         joints = tuple(np.flatnonzero(robot.friction[key]).tolist()) if term not in model.terms else ()
         word = key.replace("_", " ")
@@ -153,7 +153,7 @@ def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:
     return (*(gap for gap in found if gap[1]), *((force, everywhere) for force in robot.lacking))
 
 
-def _mass_gaps(robot: Robot) -> Iterator[Gap]:
+def mass_gaps(robot: Robot) -> Iterator[Gap]:
     """Bodies that weigh nothing or that cannot be, for all joints that carry them."""
     if why := dummies(robot):
         yield f"the description has no masses that could be a robot's: {why}", tuple(range(robot.n))
@@ -172,7 +172,9 @@ def _mass_gaps(robot: Robot) -> Iterator[Gap]:
 def _friction_gaps(robot: Robot) -> Iterator[Gap]:
     """Every drive has both kinds of friction: Coulomb friction rules when it is slow, viscous friction when it is fast,
     and a description that gives one of them did not measure the other."""
-    values = {key: robot.friction.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
+    of_joints = [k for k, one in enumerate(robot.drives) if one.name in robot.joint_names]
+    known = {key: values[of_joints] for key, values in robot.friction.items()}
+    values = {key: known.get(key, np.zeros(robot.n)) for key in ("viscous", "coulomb", "rotor_inertia")}
     viscous, dry, limit = values["viscous"], values["coulomb"], robot.limit("torque")
     both = (viscous > 0.0) & (dry > 0.0)
     moving = dry + viscous * np.minimum(robot.limit("velocity"), FRICTION_SPEED)
@@ -284,11 +286,44 @@ class Body:
         return min(found, key=lambda body: abs(body.mean) + body.spread)
 
 
-def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Array]:
-    """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout."""
+@dataclass(frozen=True, eq=False)
+class CarriedWrench:
+    """A force and a moment about a point, in base axes: at ``spans.ends`` (3, 2 M), and their jets (3, M)."""
+
+    force: Array
+    moment: Array
+    force_jet: Array
+    moment_jet: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A force on a link at a lever from its origin, in base axes: at ``spans.ends`` (3, 2 M), and jets (3, M)."""
+
+    link: int
+    force: Array
+    lever: Array
+    force_jet: Array
+    lever_jet: Array
+
+
+def rigid_torque(chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push] = ()) -> tuple[Array, Array]:
+    """τ (n, 2 M) of inertial parameters (n, 10) at ``spans.ends``, and (n, M) ≥ |τ̈| throughout; pushes: what acts on
+    links from outside, of which the drives are relieved."""
+    return _outside_in(chain, inertias, spans, pushes)[:2]
+
+
+def carried_wrench(chain: Chain, inertias: Array, spans: Spans) -> CarriedWrench:
+    """What moves all bodies together, about the origin of the base."""
+    return _outside_in(chain, inertias, spans, ())[2]
+
+
+def _outside_in(
+    chain: Chain, inertias: Array, spans: Spans, pushes: Sequence[Push]
+) -> tuple[Array, Array, CarriedWrench]:
     links, width = spans.links(chain), spans.width
-    force, moment = np.zeros((2, chain.n, 3, 2 * len(width)))
-    force_jet, moment_jet = np.zeros((2, chain.n, 3, len(width)))
+    force, moment = np.zeros((2, chain.n + 1, 3, 2 * len(width)))  # the last: of the base
+    force_jet, moment_jet = np.zeros((2, chain.n + 1, 3, len(width)))
     torque, curvature = np.empty((chain.n, 2 * len(width))), np.empty((chain.n, len(width)))
     for i, link in reversed(list(enumerate(links))):
         body = Body.of(*inertias[i].tolist())
@@ -298,17 +333,24 @@ def rigid_torque(chain: Chain, inertias: Array, spans: Spans) -> tuple[Array, Ar
         own_force_jet, own_moment_jet = _between(link, body, chain.gravity, own_force, width)
         force_jet[i] += own_force_jet
         moment_jet[i] += own_moment_jet
+        for push in (one for one in pushes if one.link == i):
+            force[i] -= push.force
+            moment[i] -= cross(push.lever, push.force)
+            force_jet[i] += push.force_jet
+            moment_jet[i] += product(push.lever_jet, push.force_jet, 2)
         tighten(force_jet[i], 0, force[i], width)
         tighten(moment_jet[i], 0, moment[i], width)
         load, load_jet = (force, force_jet) if chain.prismatic[i] else (moment, moment_jet)
         torque[i] = (link.rotation[:, 2] * load[i]).sum(axis=0)
         curvature[i] = product_at(link.carrier, load_jet[i], 2)
-        if (k := int(chain.parent[i])) >= 0:
-            force[k] += force[i]
-            force_jet[k] += force_jet[i]
-            moment[k] += moment[i] + cross(link.lever, force[i])
-            moment_jet[k] += moment_jet[i] + product(link.lever_jet, force_jet[i], 2)
-    return torque, curvature
+        k = int(chain.parent[i])
+        force[k] += force[i]
+        force_jet[k] += force_jet[i]
+        moment[k] += moment[i] + cross(link.lever, force[i])
+        moment_jet[k] += moment_jet[i] + product(link.lever_jet, force_jet[i], 2)
+    for jet, ends in ((force_jet, force), (moment_jet, moment)):
+        tighten(jet[-1], 0, ends[-1], width)
+    return torque, curvature, CarriedWrench(force[-1], moment[-1], force_jet[-1], moment_jet[-1])
 
 
 def _at_ends(link: LinkSpan, body: Body, gravity: Array) -> tuple[Array, Array]:
@@ -341,11 +383,14 @@ def _between(link: LinkSpan, body: Body, gravity: Array, force: Array, width: Ar
     return force_jet, moment_jet
 
 
-def joint_torque(model: DynamicModel, inertias: Array | None, spans: Spans) -> tuple[Array, Array]:
+def joint_torque(
+    model: DynamicModel, inertias: Array | None, spans: Spans, pushes: Sequence[Push] = ()
+) -> tuple[Array, Array]:
     """``rigid_torque`` of the joints (n, …): where bodies follow them Nᵀ τ, with the curvature N̈ᵀτ + 2 Ṅᵀτ̇ + Nᵀτ̈; for
     |τ̇| and |τ| what the ends and |τ̈| say."""
     dynamics = model.dynamics
-    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(inertias), spans.tree(model.robot))
+    tree = spans.tree(model.robot)
+    ends, curvature = rigid_torque(dynamics.chain, dynamics.chain_inertias(inertias), tree, pushes)
     moved = dynamics.coupled(spans.ends)
     if moved is None:
         return ends, curvature
@@ -359,14 +404,15 @@ def joint_torque(model: DynamicModel, inertias: Array | None, spans: Spans) -> t
     return moved.project(ends), np.sum([np.einsum("bjM,bM->jM", a, b) for a, b in parts], axis=0)
 
 
-def torque_range(model: DynamicModel, chi: Array, spans: Spans) -> Interval:
-    """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say."""
+def torque_range(model: DynamicModel, chi: Array, spans: Spans, pushes: Sequence[Push] = ()) -> Interval:
+    """Lowest and highest torque (n, M) of parameters χ within each interval; infinite where a term cannot say. pushes:
+    on links, from outside."""
     n, width = model.n, spans.width
-    ends, curvature = joint_torque(model, chi[: model.inertial_size], spans)
+    ends, curvature = joint_torque(model, chi[: model.inertial_size], spans, pushes)
     jumping_low, jumping_high = np.zeros((2, n, len(width)))
 
     def load(links: Array | None = None) -> Interval:
-        return chord_range(*joint_torque(model, links, spans), width)
+        return chord_range(*joint_torque(model, links, spans, pushes), width)
 
     for term, columns in model.term_columns:
         bends = term.curvature(spans.rates)

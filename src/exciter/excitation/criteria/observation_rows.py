@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics import coupled_rows
+from exciter.dynamics.driven_followers import DriveWhitening, one_weight
 from exciter.dynamics.model import DynamicModel, MotionRows
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows
 from exciter.errors import ParameterError, unknown_name
@@ -130,13 +131,30 @@ class ObservedTorqueRows(MotionRows):
     def w(self) -> Array:
         """(N n, s), the joints of a sample one after the other."""
         phi = self.model.regressor(self.motion)[:, :, self.selected]
+        if (white := self._whitening) is not None:
+            phi = white.rows(phi.transpose(1, 2, 0)).transpose(2, 0, 1)
+            one_weight(self.model.robot, self.weights)
         return (phi * np.sqrt(self.weights)[:, None]).reshape(-1, len(self.selected))
+
+    @cached_property
+    def _whitening(self) -> DriveWhitening | None:
+        """Where joints that follow have drives of their own."""
+        return DriveWhitening.of(self.model.robot, self.model.dynamics.coupled(self.motion))
 
     def rows_pullback(self, seed: Array) -> MotionGradient:
         """Gradient of Σ seed ⊙ W, seed (R, s)."""
         full = np.zeros((len(self.motion), self.model.n, len(self.model.standard)))
-        full[..., self.selected] = seed.reshape(*full.shape[:2], -1) * np.sqrt(self.weights)[:, None]
-        return regressor_pullback(self.model, self.motion, full)
+        own = seed.reshape(*full.shape[:2], -1) * np.sqrt(self.weights)[:, None]
+        moved = self.model.dynamics.coupled(self.motion)
+        if (white := self._whitening) is None or moved is None:
+            full[..., self.selected] = own
+            return regressor_pullback(self.model, self.motion, full)
+        rows = self.w.reshape(*full.shape[:2], -1) / np.sqrt(self.weights)[:, None]
+        back, null_bar = white.back(rows.transpose(1, 2, 0), own.transpose(1, 2, 0))
+        full[..., self.selected] = back.transpose(2, 0, 1)
+        still = np.zeros((3, *moved.tree.q.shape))
+        turned = self.model.dynamics.pulled(self.motion, moved, MotionGradient(*still), null_bar)
+        return regressor_pullback(self.model, self.motion, full) + turned
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.files import csv_cells, csv_line, lines_of
 from exciter.notes import Note, warning
+from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
@@ -58,6 +59,7 @@ MESSAGE = ("joint_names", "points")
 OTHER_MOTIONS = ("joints", "pieces", "coefficients")  # of a trajectory.json
 MULTI_DOF = ("multi_dof_trajectory", "multi_dof_joint_trajectory")  # of bodies without joints, beside that of joints
 POINT_KINDS = ("positions", "velocities", "accelerations")
+FOLLOWED_TOLERANCE = 1e-6  # [rad, m] by which joints that follow may be off in a file
 LARGEST_TIME_FIELD = 2**32 - 1  # sec and nanosec have 32 bits
 # lines of ``ros2_yaml``: names, numbers and times that JSON and YAML 1.1 read alike; times as large as messages hold
 ROS2_NAME = r'"[A-Za-z0-9_./ -]*"'
@@ -191,6 +193,25 @@ def sample(curve: Curve, rate: float) -> MotionSamples:
     return MotionSamples(time=time, q=motion.q, qd=motion.qd, qdd=motion.qdd)
 
 
+def commanded(samples: MotionSamples, robot: Robot) -> tuple[MotionSamples, tuple[str, ...]]:
+    """What is written, by name: of all bodies where some that follow have drives, which a controller must be given."""
+    if robot.drives is robot.joints or robot.coupling is None or samples.qd is None or samples.qdd is None:
+        return samples, robot.joint_names
+    tree = robot.coupling.motion(Motion(samples.time, samples.q, samples.qd, samples.qdd)).tree
+    return MotionSamples(samples.time, tree.q, tree.qd, tree.qdd), robot.tree_names
+
+
+def _check_followers(robot: Robot, q: Array, given: Mapping[str, Array], source: str) -> None:
+    """Positions (N,) of joints that follow, by name, beside those of the joints (N, n)."""
+    if not given or robot.coupling is None:
+        return
+    tree = robot.coupling.motion(Motion.at(q)).tree.q
+    for name, values in given.items():
+        if not (off := float(np.abs(values - tree[:, robot.body(name)]).max())) <= FOLLOWED_TOLERANCE:
+            problem = f"{source} has '{name}' up to {off:.3g} rad (m) from where the other joints take it"
+            raise MotionError(f"{problem}; leave out its columns, or design the motion again")
+
+
 def csv_text(samples: MotionSamples, joints: tuple[str, ...]) -> str:
     """All columns; a quintic needs q, q̇ and q̈."""
     blocks = samples.given
@@ -229,7 +250,10 @@ def parse_csv(text: str, robot: Robot, source: str) -> MotionSamples:
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations (qdd) but no velocities (qd); add them, or leave out the former")
     samples = MotionSamples(table[:, where["time", ""]], q, qd, qdd)  # type: ignore[arg-type]  # q is there
-    return samples.checked(source, lambda k: f"line {rows[k][0]}")
+    samples = samples.checked(source, lambda k: f"line {rows[k][0]}")
+    followers = [name for name in robot.tree_names if ("q", name) in where and name not in robot.joint_names]
+    _check_followers(robot, samples.q, {name: table[:, where["q", name]] for name in followers}, source)
+    return samples
 
 
 def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str], int]:
@@ -250,14 +274,15 @@ def _columns(names: list[str], robot: Robot, source: str) -> dict[tuple[str, str
 
 
 def _meaning(name: str, robot: Robot) -> tuple[str, str] | None:
-    if name == TIME[0] or (name.lower() in TIME and name not in robot.joint_names):
+    known = [joint.name for joint in robot.drives]  # of those that follow, too, where they have drives
+    if name == TIME[0] or (name.lower() in TIME and name not in known):
         return "time", ""
     for separator in "./":
         joint, _, kind = name.rpartition(separator)
         for word, aliases in COLUMN_WORDS.items():
-            if joint in robot.joint_names and kind.lower() in aliases:
+            if joint in known and kind.lower() in aliases:
                 return word, joint
-    return ("q", name) if name in robot.joint_names else None
+    return ("q", name) if name in known else None
 
 
 def _numbers(rows: list[tuple[int, str]], delimiter: str | None, width: int, source: str) -> Array:
@@ -357,7 +382,8 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamp
                 f"{source} has {', '.join(others)} beside {' and '.join(own)}: two motions in one file; keep one"
             )
     names, points = message["joint_names"], message.get("points")
-    if not isinstance(names, list) or sorted(names, key=str) != sorted(robot.joint_names):
+    driven = [joint.name for joint in robot.drives]
+    if not isinstance(names, list) or sorted(names, key=str) not in (sorted(robot.joint_names), sorted(driven)):
         raise MotionError(
             f"{source} has joint_names {shown(names)}; expected the joints {', '.join(robot.joint_names)}"
         )
@@ -365,28 +391,33 @@ def parse_ros2(data: Mapping[str, Any], robot: Robot, source: str) -> MotionSamp
         raise MotionError(f"{source} has no list of points (positions, velocities, accelerations, time_from_start)")
     order = [names.index(name) for name in robot.joint_names]
     time = np.array([_time(point.get("time_from_start"), k, source) for k, point in enumerate(points)])
-    q, qd, qdd = (_block(points, kind, order, source) for kind in POINT_KINDS)
+    blocks = [_block(points, kind, len(names), source) for kind in POINT_KINDS]
+    q, qd, qdd = (None if block is None else block[:, order] for block in blocks)
     if q is None:
         raise MotionError(f"{source} has points without positions; every point needs them")
     if qdd is not None and qd is None:
         raise MotionError(f"{source} has accelerations but no velocities; add them, or leave out the former")
-    return MotionSamples(time=time, q=q, qd=qd, qdd=qdd).checked(source, lambda k: f"point {k + 1}")
+    samples = MotionSamples(time=time, q=q, qd=qd, qdd=qdd).checked(source, lambda k: f"point {k + 1}")
+    followers = [name for name in names if name not in robot.joint_names]
+    given = {} if blocks[0] is None else {one: blocks[0][:, names.index(one)] for one in followers}
+    _check_followers(robot, q, given, source)
+    return samples
 
 
-def _block(points: Sequence[Mapping[str, Any]], kind: str, order: list[int], source: str) -> Array | None:
-    """(N, n), or None when no point has it (an empty list means the same in ROS)."""
+def _block(points: Sequence[Mapping[str, Any]], kind: str, size: int, source: str) -> Array | None:
+    """(N, size), or None when no point has it (an empty list means the same in ROS)."""
     rows = [point.get(kind) or [] for point in points]
     if not any(rows):
         return None
     for k, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != len(order):
-            raise MotionError(f"{source}: point {k + 1} must have {len(order)} {kind}, one per joint, as others have")
+        if not isinstance(row, list) or len(row) != size:
+            raise MotionError(f"{source}: point {k + 1} must have {size} {kind}, one per joint, as others have")
         if not set(map(type, row)) <= {int, float}:
             raise MotionError(
                 f"{source}: point {k + 1} has {kind} {shown(row)} that are not numbers; write them without quotes, in "
                 "YAML with a point (1.0e-05)"
             )
-    return np.array(rows, dtype=float)[:, order]
+    return np.array(rows, dtype=float)
 
 
 def _time(given: Any, index: int, source: str) -> float:

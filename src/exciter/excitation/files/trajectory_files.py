@@ -332,7 +332,7 @@ def export(
     (folder / EXACT_FILE).write_text(json_text(exact_data(curve, robot, trajectory, delta, periods)), encoding="utf-8")
     for tried in rates(rate, curve.duration):
         samples = sample(curve, tried)
-        (folder / TABLE_FILE).write_text(row_files.csv_text(samples, robot.joint_names), encoding="utf-8")
+        (folder / TABLE_FILE).write_text(row_files.csv_text(*row_files.commanded(samples, robot)), encoding="utf-8")
         certificate = certify(read_trajectory(folder / TABLE_FILE, robot))
         if certificate.certified:
             _write_messages(folder, robot, samples)
@@ -351,7 +351,7 @@ def export_seconds(robot: Robot, curve: Curve, rate: float, certificate_seconds:
     few = MotionSamples(*(x[:TIMED_ROWS] for x in vars(samples).values()))
     began = time.perf_counter()
     with scratch() as folder:
-        (folder / TABLE_FILE).write_text(row_files.csv_text(few, robot.joint_names), encoding="utf-8")
+        (folder / TABLE_FILE).write_text(row_files.csv_text(*row_files.commanded(few, robot)), encoding="utf-8")
         read_trajectory(folder / TABLE_FILE, robot)
         _write_messages(folder, robot, few)
     text = (time.perf_counter() - began) * len(samples.time) / len(few.time)
@@ -370,7 +370,7 @@ def _write_messages(folder: Path, robot: Robot, samples: MotionSamples) -> None:
     """The same rows as ROS 2 messages; both must read back as the very curve that was certified."""
     certified = samples.curve()
     for name, text in ((ROS2_YAML, row_files.ros2_yaml), (ROS2_JSON, row_files.ros2_json)):
-        (folder / name).write_text(text(samples, robot.joint_names), encoding="utf-8")
+        (folder / name).write_text(text(*row_files.commanded(samples, robot)), encoding="utf-8")
         back = read_trajectory(folder / name, robot)
         if not same_curve(back, certified):
             raise ExciterError(f"{name} does not read back as it was written; please report this with the robot file")

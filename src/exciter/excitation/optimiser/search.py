@@ -21,6 +21,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import advice
+from exciter.excitation.constraints.stance_forces import StanceForces
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
@@ -123,7 +124,8 @@ class Search:
     def nonlinear(self) -> NonlinearLimits:
         grid = self.variables.grid(self.trajectory.sample_times(self._points(200, 16)))
         smooth = [
-            replace(c, model=_smooth_model(c.model)) if isinstance(c, TorqueLimits) else c for c in self.constraints
+            replace(c, model=_smooth_model(c.model)) if isinstance(c, TorqueLimits | StanceForces) else c
+            for c in self.constraints
         ]
         return NonlinearLimits.of(self.variables, grid, smooth, NONLINEAR_MARGIN)
 

@@ -21,6 +21,7 @@ import daqp
 import numpy as np
 import piqp
 
+from exciter.errors import LoopError
 from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
 from exciter.independent_blocks import independent_blocks
@@ -204,7 +205,7 @@ class Minimisation:
                 return "converged"
             trial = self._feasible_trial(y, g, b, now, found)
             d = (trial or found).d
-            f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
+            f_new, g_new = (np.inf, g) if trial is None else self._tried(y + d, g)
             ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
             if trial is None or not ratio > LEAST_DECREASE_RATIO:
                 self._radius = 0.4 * min(self._radius, float(np.abs(d).max()))
@@ -226,6 +227,13 @@ class Minimisation:
         self.problem.nonlinear.deadline.check()
         self.evaluations += 1
         return self.problem.criterion(y)
+
+    def _tried(self, y: Array, g: Array) -> tuple[float, Array]:
+        """Infinite where loops cannot close at samples of the criterion, between those of the limits."""
+        try:
+            return self._criterion(y)
+        except LoopError:
+            return np.inf, g
 
     def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""

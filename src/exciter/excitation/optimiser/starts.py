@@ -21,13 +21,13 @@ def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed
     number of the row that fails most often where no posture keeps the limits."""
     low, high = limits.lower[0], limits.upper[0]
     middle: Array = 0.5 * (low + high)
+    first = limits.variables.kept_locked(middle[None])
+    if (nonlinear.at(Motion.at(first)) - nonlinear.margins[:, None]).min(initial=np.inf) > 2.0 * START_CLEARANCE:
+        return np.asarray(first[0])
     random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
     candidates = limits.variables.kept_locked(np.vstack([middle, low + random * (high - low)]))
     values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
-    worst = values.min(axis=0, initial=np.inf)
-    if worst[0] > 2.0 * START_CLEARANCE:
-        return np.asarray(candidates[0])
-    posture: Array = candidates[int(np.argmax(worst))]
+    posture: Array = candidates[int(np.argmax(values.min(axis=0, initial=np.inf)))]
     rng, room = np.random.default_rng(0), -np.inf
     for size in 0.2 * 0.7 ** np.arange(12):  # uphill: smaller and smaller steps, kept when the worst row improves
         steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])

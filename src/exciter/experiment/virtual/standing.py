@@ -181,8 +181,8 @@ class StandingRobot:
         interval = float(motion.time[1] - motion.time[0])
         every = max(1, round(interval / control.step))
         plant.begin(interval / every)  # friction of the joints as hard as that step allows
-        for k in range(len(stance)):
-            model.geom(f"foot{k}").friction[0] = control.friction
+        for name in ("ground", *(f"foot{k}" for k in range(len(stance)))):  # MuJoCo takes the larger one of two
+            model.geom(name).friction[0] = control.friction
         dynamics = Dynamics(described)
         ahead, _ = least_forces(dynamics, stance, motion, dynamics.inverse_dynamics(motion))
         legs = np.array([j for j in range(described.n) if j not in described.free_base])

@@ -38,12 +38,14 @@ from exciter.experiment.virtual.sensors import (
     TorqueRipple,
     filtered,
 )
+from exciter.experiment.virtual.standing_run import StandingRun, StandingSettings, stand_through
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, TruthSettings, drive_torque, resolved
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import COLLISION_SUBJECT, Note, note, texts, warning
 from exciter.parameters.terms.term import PerJoint
 from exciter.robot import Motion, Robot
 from exciter.robot.coupling import coupled_motion
+from exciter.robot.stance import footings
 from exciter.settings import Number, PerJointNumber, Settings, Switch, written
 from exciter.typing import Array
 
@@ -80,6 +82,9 @@ class VirtualRobot:
     simulation_rate: float | None = None
 
     def __post_init__(self) -> None:
+        if footings(self.robot):
+            problem = f"robot '{self.robot.name}' stands on its feet, for which there are motions, and no plans"
+            raise ExciterError(f"{problem}; exciter simulate ROBOT trajectory.csv tries them")
         true, own = self.truth.robot.joint_names, self.robot.joint_names
         if true != own:
             raise ExciterError(f"the truth has the joints {', '.join(true)}; the robot has {', '.join(own)}")
@@ -378,12 +383,18 @@ class SimulateSettings(Settings):
     flexibility: Flexibility | None = None
     payload: Payload | None = None
     simulation_rate: Annotated[float | None, Number(above=0.0, most=1e7, unit="Hz")] = None
+    standing: StandingSettings = field(default_factory=StandingSettings)
 
     @classmethod
     def spelled(cls, given: Any, context: Mapping[str, Any]) -> Any:
         """An empty ripple or filter is none."""
         empty = [key for key in ("ripple", "filter") if isinstance(given, Mapping) and given.get(key) == {}]
         return {key: value for key, value in given.items() if key not in empty} if empty else given
+
+    def stand(self, robot: Robot, curve: Curve, *, periods: int | None = None, seed: int = 0) -> StandingRun:
+        """What a robot on its feet does with a motion: its truth, its log's rate and ``standing`` count."""
+        truth, rate = self.truth.truth(robot.tree, seed), self.log.rate
+        return stand_through(robot, curve, truth, self.standing, rate=rate, periods=periods, seed=seed)
 
     def virtual(self, robot: Robot, seed: int) -> VirtualRobot:
         """seed: of the truth, unless the settings have one."""
