@@ -51,7 +51,8 @@ UNLIMITED_IN_URDF = tuple(
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
-    """Read and check a URDF file; ``mesh_root`` (default: the file's folder) bounds where meshes may lie."""
+    """Read and check a URDF file; ``mesh_root`` (default: the file's folder, and the package of a mesh around it)
+    bounds where meshes may lie."""
     root = parse_xml(path)
     refuse_xacro(root, path)
     if root.tag != "robot":
@@ -62,7 +63,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
-    shapes, shapeless = read_shapes(root, path.parent, mesh_root or path.parent)
+    shapes, shapeless = read_shapes(root, path.parent, mesh_root)
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
     mimics = [mimic for joint in joints if joint not in fixed and (mimic := _mimic(joint)) is not None]
     unmoved = {joint.get("name", "") for joint in fixed}
@@ -231,7 +232,7 @@ def _is_force(element: Element) -> bool:
     return element.tag == "joint" or (element.tag in GAZEBO_FORCES and text not in ("", "0", "0.0", "false"))
 
 
-def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShapes, tuple[str, ...]]:
+def read_shapes(root: Element, folder: Path, mesh_root: Path | None) -> tuple[LinkShapes, tuple[str, ...]]:
     """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened; and links with a
     <collision> that says of no shape, so that something is there and nobody knows what."""
     for texture in root.iter("texture"):
@@ -252,7 +253,9 @@ def read_shapes(root: Element, folder: Path, mesh_root: Path) -> tuple[LinkShape
     return tuple(found), tuple(shapeless)
 
 
-def _shape(element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]) -> Shape | None:
+def _shape(
+    element: Element, owner: str, folder: Path, mesh_root: Path | None, colours: dict[str, Colour]
+) -> Shape | None:
     solids = [solid for geometry in element.findall("geometry") for solid in geometry]
     if not solids:
         return None
