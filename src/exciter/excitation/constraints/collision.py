@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import ParameterError, RobotError, shown
+from exciter.excitation.certificate.adaptive import LinearRows
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import (
     ROW_LENGTH_M,
@@ -362,6 +363,32 @@ class CapsuleDistance:
         values = (np.concatenate(distances) - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
         return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
 
+    def linearised_in_part(self, motion: Motion) -> LinearRows:
+        """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes."""
+        at = kinematics(self.robot, motion)
+        if at.dynamics.engine.name != "numba" or self.flat:
+            return self.linearised(motion)
+        joint, ends, side = self._packed
+        chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
+        distance, total = np.empty((2, len(side), at.samples))
+        pairs, on = np.nonzero(side)
+        first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
+        compiled(*chain, joint, ends, self.pair_index, first_on, on, at.tree_weights, distance, total)
+        values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
+        return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at))
+
+    def _slopes_at(self, kinematics: Kinematics, row: Index, at: Index) -> tuple[Array, None, None]:
+        joint, ends, side = self._packed
+        order = np.argsort(at, kind="stable")
+        dq = np.empty((len(row), side.shape[1]))
+        chain = (*writable(kinematics.rotation, kinematics.origin), kinematics.dynamics.chain.prismatic)
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_slopes
+        compiled(*chain, joint, ends, self.pair_index, side, row[order], at[order], dq)
+        found = np.empty_like(dq)
+        found[order] = dq / ROW_LENGTH_M
+        return kinematics.of_joints_at(found, at), None, None
+
     def lower_bounds(self, spans: Spans) -> Array:
         points = [(body.joint, point) for body in self.bodies for point in (body.start, body.end)]
         ends = [moving_point(self.robot, *point, spans) for point in points]
@@ -399,6 +426,15 @@ class CapsuleDistance:
         for k in np.flatnonzero(joint != BASE):
             moves[k, list(self.robot.ancestors(joint[k]))] = 1.0
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Rows of pairs about a motion, slopes made where they are asked for."""
+
+    values: Array
+    sensitivities: tuple[Array | None, ...]
+    slopes_at: Callable[[Index, Index], tuple[Array | None, ...]]
 
 
 # -- between samples ---------------------------------------------------------------------------------------------------
