@@ -34,7 +34,7 @@ from exciter.excitation.optimiser.limits import (
     Variables,
     limit_ranges,
 )
-from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
+from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise, restored
 from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
@@ -49,7 +49,8 @@ INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, unti
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
-REPAIR_ROUNDS = 4
+REPAIR_ROUNDS = 8
+DESCENDING_REPAIR_ROUNDS = 3  # of them that improve the motion as well: a descent finds new gaps of the grid
 LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more gets instants of its own on the grid
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
@@ -427,7 +428,7 @@ def finish(
     evaluations, limits, nonlinear = 0, problem.limits, problem.nonlinear
     in_time = nonlinear.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
-    for _ in range(REPAIR_ROUNDS):
+    for attempt in range(REPAIR_ROUNDS):
         joint, broken = _between(limits, nonlinear, fine, y)
         other = broken.max(axis=1, initial=0.0)
         if not joint.any() and not other.any():
@@ -439,8 +440,12 @@ def finish(
         nonlinear = nonlinear.also_at(fine.time[(broken[far] > 0.0).any(axis=0)])
         nonlinear = replace(nonlinear, margins=nonlinear.margins + np.where(far, 0.0, 1.5 * other))
         repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
-        begun = shrunk(limits, nonlinear, centre, y)
-        outcome = minimise(repaired, begun, replace(settings, iterations=REPAIR_ITERATIONS))
+        if (nearest := restored(repaired, y, settings)) is None:
+            nearest = shrunk(limits, nonlinear, centre, y)
+        if attempt >= DESCENDING_REPAIR_ROUNDS:
+            y = nearest
+            continue
+        outcome = minimise(repaired, nearest, replace(settings, iterations=REPAIR_ITERATIONS))
         y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_SWING_SHARES:
         candidate = centre + share * (y - centre)

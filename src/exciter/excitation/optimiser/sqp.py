@@ -34,6 +34,7 @@ LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really
 LEAST_TRUST_RADIUS = 1e-7
 MANY_ROWS_PER_VARIABLE = 8  # of a quadratic problem: the nearest are looked at first
 FEW_ROWS_PER_VARIABLE = 2  # as many of them
+MOST_RESTORING_STEPS = 10  # toward a motion that keeps all limits
 MOST_ROW_ROUNDS = 20  # of rows that are added where a step breaks them
 JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
 
@@ -93,6 +94,20 @@ def minimise(
     return run
 
 
+def restored(problem: Program, y: Array, settings: SQPSettings | None = None) -> Array | None:
+    """The nearest motion to y, about, that keeps all limits on their grids; None where few steps do not lead to one."""
+    run = Minimisation(problem, y, settings or SQPSettings())
+    nothing, identity = np.zeros(len(y)), np.eye(len(y))
+    for _ in range(MOST_RESTORING_STEPS):
+        now = problem.nonlinear.linearised(y)
+        if (now.values >= 0.0).all() and problem.limits.room(y) >= -JOINT_LIMIT_TOLERANCE:
+            return y
+        if (found := run._step(y, nothing, identity, now, *run._near(now))) is None:
+            return None
+        y = y + found.d
+    return None
+
+
 class Minimisation:
     """y, value: the last feasible point; how it was reached, and why that ended."""
 
@@ -118,8 +133,7 @@ class Minimisation:
                 return "stopped"
             if (b := hessian) is None:  # a step along −g should be about as long as the trust region
                 b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self._radius)
-            near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + settings.push_back)
-            if (found := self._step(y, g, b, now, near, now.values[near])) is None:
+            if (found := self._step(y, g, b, now, *self._near(now))) is None:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
                 return "converged"
@@ -148,6 +162,11 @@ class Minimisation:
         self.problem.nonlinear.deadline.check()
         self.evaluations += 1
         return self.problem.criterion(y)
+
+    def _near(self, now: LinearisedLimits) -> tuple[Pairs, Array]:
+        """Nonlinear rows that a step may break, and their values."""
+        near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + self.settings.push_back)
+        return near, now.values[near]
 
     def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
