@@ -59,7 +59,8 @@ class QuadraticProgram:
             key = columns.tobytes(), given.numbers[rows].tobytes()
             if (found := self._solved.get(key)) is None:
                 left = max(seconds - (time.monotonic() - began), LEAST_QP_SECONDS)
-                own = self.hessian[np.ix_(columns, columns)], self.gradient[columns], tuple(b[columns] for b in self.box)
+                box = self.box[0][columns], self.box[1][columns]
+                own = self.hessian[np.ix_(columns, columns)], self.gradient[columns], box
                 within = given.a[np.ix_(rows, columns)], given.low[rows], given.high[rows]
                 begin = np.concatenate([box_multipliers[columns], given.multipliers[rows]])
                 found = solved(*own, *within, begin, left)

@@ -55,6 +55,7 @@ LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+SUPPOSED_INFORMATION_SHARE = 1e-9  # of that of a motion that leaves a parameter unknown: enough to begin from it
 HOP_SPAWN_KEY = 1  # beside the number of a start: what its hops are drawn from
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
@@ -142,11 +143,16 @@ class Search:
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
-    def _problem(self, criterion: AnyCriterion) -> Program:
-        """Minimise the criterion; the few samples of the grid stand for all samples of the log."""
+    def _problem(self, criterion: AnyCriterion, singular: Array | None = None) -> Program:
+        """Minimise the criterion; the few samples of the grid stand for all samples of the log. singular: a y at which
+        it is infinite, to which a share of the information there gives an end."""
         variables, grid = self.variables, self._grid
         weights = self.samples / len(grid.time) * self.objective.weights
         objective = replace(self.objective, model=_smooth_model(self.model), criterion=criterion, weights=weights)
+        if singular is not None:
+            told = objective.gram(variables.motion(grid, singular)).diagonal()
+            known = np.diag(SUPPOSED_INFORMATION_SHARE * np.maximum(told, SUPPOSED_INFORMATION_SHARE * told.max()))
+            objective = replace(objective, prior=known if objective.prior is None else objective.prior + known)
 
         def value_and_gradient(y: Array) -> tuple[float, Array]:
             at = variables.motion(grid, y)
@@ -220,7 +226,11 @@ class Search:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
         rng = self._random(number)
-        return random_start(self.limits, replace(self.nonlinear, deadline=deadline), self.posture(deadline), rng)
+        nonlinear = replace(self.nonlinear, deadline=deadline)
+        return random_start(self.limits, nonlinear, self.posture(deadline), rng, self._bent)
+
+    def _bent(self, limits: JointLimits, nonlinear: NonlinearLimits, y: Array) -> Array | None:
+        return restored(replace(self._problem(self.criterion), limits=limits, nonlinear=nonlinear), y, self.settings)
 
     def _random(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
@@ -266,6 +276,10 @@ class Search:
         """Once through all stages; the value of the last one, infinite when it was stopped before."""
         before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
         value = np.inf
+        if not np.isfinite((problem := self._problem(todo[0])).criterion(track.y)[0]):
+            regular = partial(_told_when_finite, problem, track)
+            supposed = self._problem(todo[0], singular=track.y).within(before_certificates)
+            track.y = minimise(supposed, track.y, self.settings, regular).y
         for stage, criterion in enumerate(todo):
             final = stage == len(todo) - 1
             settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
@@ -346,6 +360,12 @@ class _Track:
         repair = REPAIR_ITERATIONS * (seconds - self.first) / self.iterations  # by what iterations took so far
         most = LARGEST_REPAIR_SHARE * (left + seconds)
         return left <= RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
+
+
+def _told_when_finite(problem: Program, track: _Track, iteration: int, value: float, y: Array) -> bool:
+    """Whether to stop, for the criterion of a problem is finite at y, or time is up."""
+    track.evaluations += 1
+    return track.silently(iteration, value, y) or bool(np.isfinite(problem.criterion(y)[0]))
 
 
 def _obstacle(certificate: Certificate) -> str:

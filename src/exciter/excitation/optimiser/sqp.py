@@ -217,11 +217,12 @@ class Minimisation:
             a, l, h = limits.rows(y, chosen[0], chosen[1], before)
             which = np.flatnonzero(taken)
             held = np.concatenate([self._held_nonlinear[rows][which], np.resize(self._held[chosen], len(l))])
+            second_sides = -1 - np.arange(len(l) - len(chosen[0]))  # where the duration is free
             given = QuadraticRows(
                 a=np.vstack([made.of(which), a]),
                 low=np.concatenate([nonlinear_low[which], l]),
                 high=np.concatenate([np.full(len(which), np.inf), h]),
-                numbers=np.concatenate([which, len(taken) + np.flatnonzero(near), -1 - np.arange(len(l) - len(chosen[0]))]),
+                numbers=np.concatenate([which, len(taken) + np.flatnonzero(near), second_sides]),
                 multipliers=held if many else np.zeros(len(held)),
             )
             deadline.check()
@@ -251,11 +252,12 @@ class Minimisation:
         return float((share / (share - after[outside])).min()) * d, of_nonlinear
 
     def _hold(self, rows: Pairs, which: Index, chosen: Pairs, multipliers: Array) -> None:
-        """Remember the multipliers of a step: of nonlinear rows, then of joint limits (twice where the duration is free:
-        once for each side)."""
+        """Remember the multipliers of a step: of nonlinear rows, then of joint limits, twice (once for each side) where
+        the duration is free."""
         self._held_nonlinear[:], self._held[:] = 0.0, 0.0
         self._held_nonlinear[rows[0][which], rows[1][which]] = multipliers[: len(which)]
-        self._held[chosen] = multipliers[len(which) :].reshape(-1, len(chosen[0])).sum(axis=0)
+        sides = 1 if self.problem.limits.variables.stretch is None else 2
+        self._held[chosen] = multipliers[len(which) :].reshape(sides, len(chosen[0])).sum(axis=0)
 
 
 class _Made:
