@@ -415,6 +415,9 @@ def _best_of(
     raise refused or OutOfTime
 
 
+TRIED_SWING_SHARES = (0.3, 0.5, 0.8, 1.0)  # of the ranges of the joints, of motions that limits do not hold
+
+
 @dataclass(frozen=True, eq=False)
 class _Rehearsal:
     """What comes after a search that has a time limit, tried on the initial motion before it: the motion, as it may be
@@ -471,18 +474,23 @@ def _rehearsed(
 
 
 def _check_excitable(search: Search) -> None:
-    """Refuse parameters that no motion of the family tells anything about, by name."""
+    """Refuse parameters that no motion of the family tells anything about, by name. Weak ones, as of fingers that
+    follow each other, may look so in one motion, for rounding, and not in the next."""
     objective, trajectory, samples = search.objective, search.trajectory, search.samples
     low, high = objective.model.robot.position_range()
-    times = trajectory.sample_times(samples)
-    swing = trajectory.random(np.random.default_rng(0), len(low))
-    size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
-    delta = trajectory.still(0.5 * (low + high)) + 0.3 * ((high - low) / size)[:, None] * swing
-    if search.locked is not None:
-        stands = ~np.isnan(search.locked)
-        delta[stands] = trajectory.still(search.locked)[stands]
-    if names := objective.unexcited(motion(trajectory, delta, times)):
-        raise ExciterError(
-            f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
-            f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
-        )
+    times, rng = trajectory.sample_times(samples), np.random.default_rng(0)
+    names: list[str] = []
+    for share in TRIED_SWING_SHARES:
+        swing = trajectory.random(rng, len(low))
+        size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
+        delta = trajectory.still(0.5 * (low + high)) + share * ((high - low) / size)[:, None] * swing
+        if search.locked is not None:
+            stands = ~np.isnan(search.locked)
+            delta[stands] = trajectory.still(search.locked)[stands]
+        if not (found := objective.unexcited(motion(trajectory, delta, times))):
+            return
+        names = names or found
+    raise ExciterError(
+        f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
+        f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
+    )

@@ -31,7 +31,7 @@ from exciter.excitation.constraints.constraint import (
     robot_dynamics,
     rows_of,
 )
-from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
+from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion, freeze
@@ -394,9 +394,18 @@ class CapsuleDistance:
         ends = [moving_point(self.robot, *point, spans) for point in points]
         x = np.array([position for position, _ in ends]).reshape(len(self.bodies), 2, 3, -1)  # (C, 2, 3, 2 M)
         slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
-        distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
+        distance = [self._apart(x, slack)]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
         return rows_of(np.concatenate(distance) - (self.radii + self.clearance)[:, None])
+
+    def _apart(self, x: Array, slack: Array) -> Array:
+        known = np.isfinite(x).all() and np.isfinite(slack).all()  # what is not proves nothing, and no kernel drops it
+        if robot_dynamics(self.robot).engine.name != "numba" or not known:
+            return segments_apart(x[self.pair_index], slack[self.pair_index])
+        out = np.empty((len(self.pair_index), slack.shape[-1]))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segments_apart
+        compiled(*writable(x, slack), self.pair_index, out)
+        return out
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
@@ -466,7 +475,8 @@ def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
     left, right = normal[..., 0::2], normal[..., 1::2]
     mean = left + right
     length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
-    mean = np.where(length > 0.1, mean / np.where(length > 0.1, length, 1.0), left)
+    usable = length > LEAST_MEAN_NORMAL
+    mean = np.where(usable, mean / np.where(usable, length, 1.0), left)
     return np.asarray(np.max([apart(n) for n in (left, right, mean)], axis=0))
 
 

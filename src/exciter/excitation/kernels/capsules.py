@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross, jit
-from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
+from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2, UNBOUNDED_M
 
 
 @jit
@@ -184,6 +184,54 @@ def segment_slopes(r, o, prismatic, joint, ends, pairs, side, row, at, dq):
             if lever != 0.0:
                 lever *= slope(prismatic[k], z[k], p[k], point, normal)
             dq[m, k] = lever
+
+
+@jit
+def lowest_along(n, first, second, slack, a, b, interval):
+    """n · (point of the first − point of the second segment) is at least this throughout an interval: all four
+    differences of their ends at both ends of it, less how far each can be from its chord. Arguments as below."""
+    lowest = UNBOUNDED_M
+    for i in range(2):
+        for j in range(2):
+            far = slack[a, i, interval] + slack[b, j, interval]
+            for side in range(2):
+                apart_by = (
+                    n[0] * (first[side, i, 0] - second[side, j, 0])
+                    + n[1] * (first[side, i, 1] - second[side, j, 1])
+                    + n[2] * (first[side, i, 2] - second[side, j, 2])
+                )
+                lowest = min(lowest, apart_by - far)
+    return lowest
+
+
+@jit
+def segments_apart(x, slack, pairs, out):
+    """out (P, M) ≤ the distance of pairs (P, 2) of segments throughout each of M intervals, by planes across their
+    shortest connections at both ends of it, and in between. x (C, 2, 3, 2 M): ends of the segments at the ends of the
+    intervals, slack (C, 2, M): how far each can be from its chord."""
+    first, second = np.empty((2, 2, 3)), np.empty((2, 2, 3))  # side of the interval, end of the segment
+    apart_by, u, v, point, mean = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    normal = np.empty((2, 3))
+    for pair in range(pairs.shape[0]):
+        a, b = pairs[pair, 0], pairs[pair, 1]
+        for interval in range(out.shape[1]):
+            for side in range(2):
+                for i in range(2):
+                    for c in range(3):
+                        first[side, i, c] = x[a, i, c, 2 * interval + side]
+                        second[side, i, c] = x[b, i, c, 2 * interval + side]
+                meet(first[side], second[side], apart_by, u, v, normal[side], point)
+            for c in range(3):
+                mean[c] = normal[0, c] + normal[1, c]
+            length = np.sqrt(mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2])
+            best = -UNBOUNDED_M
+            for side in range(2):
+                best = max(best, lowest_along(normal[side], first, second, slack, a, b, interval))
+            if length > LEAST_MEAN_NORMAL:
+                for c in range(3):
+                    mean[c] /= length
+                best = max(best, lowest_along(mean, first, second, slack, a, b, interval))
+            out[pair, interval] = best
 
 
 @jit
