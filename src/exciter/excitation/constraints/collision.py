@@ -38,6 +38,7 @@ from exciter.robot.motion import Motion, freeze
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array, Index
 
+FAR_PAIR_M = 0.5  # [m] between bodies that an optimiser leaves alone until they come closer
 #: How far a segment is from an obstacle: distance (N,) [m], negative inside; its closest (deepest) point (3, N); the
 #: unit normal (3, N) away from the obstacle.
 Touch = tuple[Array, Array, Array]
@@ -364,7 +365,8 @@ class CapsuleDistance:
         return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
 
     def linearised_in_part(self, motion: Motion) -> LinearRows:
-        """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes."""
+        """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes. Where
+        they are far apart the value is a lower bound, and no step is said to reach them."""
         at = kinematics(self.robot, motion)
         if at.dynamics.engine.name != "numba" or self.flat:
             return self.linearised(motion)
@@ -374,7 +376,8 @@ class CapsuleDistance:
         pairs, on = np.nonzero(side)
         first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
         compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
-        compiled(*chain, joint, ends, self.pair_index, first_on, on, at.tree_weights, distance, total)
+        far = self.radii + self.clearance + FAR_PAIR_M
+        compiled(*chain, joint, ends, self.pair_index, first_on, on, at.tree_weights, far, distance, total)
         values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
         return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at))
 

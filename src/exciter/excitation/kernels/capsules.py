@@ -148,15 +148,30 @@ def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distanc
 
 
 @jit
-def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, weight, distance, total):
+def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, weight, far, distance, total):
     """distance (P, N) [m] and total (P, N): the sum of |∂distance/∂q_k| weight_k; other arguments as above. The joints
-    of pair p with a side are on[first_on[p]:first_on[p + 1]]."""
+    of pair p with a side are on[first_on[p]:first_on[p + 1]]. Of segments farther apart than far (P,) [m], by the balls
+    around them, the distance is that of the balls, and total is zero."""
     n, samples = o.shape[0], o.shape[2]
     placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
+    middle, half = np.empty((joint.size, 3)), np.empty(joint.size)
+    for body in range(joint.size):
+        for c in range(3):
+            u[c] = ends[body, 1, c] - ends[body, 0, c]
+        half[body] = 0.5 * np.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
     for t in range(samples):
         place_all(r, o, joint, ends, t, placed, z, p)
+        for body in range(joint.size):
+            for c in range(3):
+                middle[body, c] = 0.5 * (placed[body, 0, c] + placed[body, 1, c])
         for pair in range(pairs.shape[0]):
+            a, b = pairs[pair, 0], pairs[pair, 1]
+            x, y, w = middle[a, 0] - middle[b, 0], middle[a, 1] - middle[b, 1], middle[a, 2] - middle[b, 2]
+            apart_balls = np.sqrt(x * x + y * y + w * w) - half[a] - half[b]
+            if apart_balls > far[pair]:
+                distance[pair, t], total[pair, t] = apart_balls, 0.0
+                continue
             first, second = placed[pairs[pair, 0]], placed[pairs[pair, 1]]
             distance[pair, t] = meet(first, second, apart_by, u, v, normal, point)
             summed = 0.0

@@ -457,7 +457,8 @@ def finish(
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         far = other > LARGEST_MARGIN_GROWTH  # it went through between two instants: no margin keeps it from that
-        nonlinear = nonlinear.also_at(fine.time[(broken[far] > 0.0).any(axis=0)])
+        seen = far if attempt < DESCENDING_REPAIR_ROUNDS else np.ones_like(far)
+        nonlinear = nonlinear.also_at(fine.time[(broken[seen] > 0.0).any(axis=0)])
         nonlinear = replace(nonlinear, margins=nonlinear.margins + np.where(far, 0.0, 1.5 * other))
         repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
         if (nearest := restored(repaired, y, settings)) is None:

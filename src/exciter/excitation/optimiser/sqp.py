@@ -34,7 +34,8 @@ LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really
 LEAST_TRUST_RADIUS = 1e-7
 MANY_ROWS_PER_VARIABLE = 8  # of a quadratic problem: the nearest are looked at first
 FEW_ROWS_PER_VARIABLE = 2  # as many of them
-MOST_RESTORING_STEPS = 10  # toward a motion that keeps all limits
+MOST_RESTORING_STEPS = 15  # toward a motion that keeps all limits
+RESTORED_SHARES = (1.0, 0.5, 0.2)  # of what limits are broken by, that one of these steps is to mend
 MOST_ROW_ROUNDS = 20  # of rows that are added where a step breaks them
 JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
 
@@ -102,7 +103,12 @@ def restored(problem: Program, y: Array, settings: SQPSettings | None = None) ->
         now = problem.nonlinear.linearised(y)
         if (now.values >= 0.0).all() and problem.limits.room(y) >= -JOINT_LIMIT_TOLERANCE:
             return y
-        if (found := run._step(y, nothing, identity, now, *run._near(now))) is None:
+        rows, values = run._near(now)
+        for share in RESTORED_SHARES:
+            asked = np.where(values < 0.0, share * values, values)
+            if (found := run._step(y, nothing, identity, now, rows, asked)) is not None:
+                break
+        else:
             return None
         y = y + found.d
     return None
@@ -137,7 +143,7 @@ class Minimisation:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
                 return "converged"
-            trial = self._feasible_trial(y, g, b, now, found)
+            trial, after = self._feasible_trial(y, g, b, now, found)
             d = (trial or found).d
             f_new, g_new = (np.inf, g) if trial is None else self._criterion(y + d)
             ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
@@ -146,7 +152,6 @@ class Minimisation:
                 if self._radius < LEAST_TRUST_RADIUS:
                     return "trust region"
                 continue
-            after = nonlinear.linearised(y + d)
             holding = trial.holding
             change = g_new - g - holding.multipliers @ (after.rows(*holding.rows) - now.rows(*holding.rows))
             hessian = _by_limbs(b, d, change, self.problem.limbs, first=hessian is None)
@@ -175,19 +180,25 @@ class Minimisation:
                 return Proposal(found[0], rows, -found[1])
         return None
 
-    def _feasible_trial(self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal) -> Proposal | None:
-        """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
-        for _ in range(self.settings.corrections):
-            values = self.problem.nonlinear.values(y + step.d)
-            if (values >= 0.0).all():
-                return step
-            taking = values < self.settings.push_back
+    def _feasible_trial(
+        self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal
+    ) -> tuple[Proposal | None, LinearisedLimits]:
+        """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough, and the
+        limits there: most often the first one does, and is where the next step begins."""
+        for correction in range(self.settings.corrections + 1):
+            there = self.problem.nonlinear.linearised(y + step.d)
+            if (there.values >= 0.0).all():
+                return step, there
+            if correction == self.settings.corrections:
+                break
+            taking = there.values < self.settings.push_back
             taking[step.rows] = True
             rows = np.nonzero(taking)
-            if (found := self._step(y, g, b, now, rows, values[rows] - now.changes(*rows, step.d))) is None:
-                return None
+            values = there.values[rows] - now.changes(*rows, step.d)
+            if (found := self._step(y, g, b, now, rows, values)) is None:
+                break
             step = found
-        return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
+        return None, now
 
     def _solve(
         self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, nonlinear_low: Array
