@@ -305,7 +305,7 @@ def design(
         try:
             family, delta, curve, certificate = best_of(feasible, deadline.moved(-rehearsal.other_seconds))
         except OutOfTime:  # no start has a motion, or no time is left to find ramps for it
-            if rehearsal.executable is None:
+            if rehearsal.executable is None or not np.isfinite(rehearsal.value):
                 raise
             family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
@@ -429,6 +429,11 @@ class _Rehearsal:
     other_seconds: float = 0.0
 
     @property
+    def value(self) -> float:
+        """Of the criterion: infinite where a small motion tells nothing of a parameter."""
+        return np.inf if self.attempt is None else self.attempt.value
+
+    @property
     def reserve(self) -> float:
         """To be kept free after the search [s]."""
         return RESERVE_FACTOR * (self.certificate_seconds + self.other_seconds)
@@ -474,8 +479,7 @@ def _rehearsed(
 
 
 def _check_excitable(search: Search) -> None:
-    """Refuse parameters that no motion of the family tells anything about, by name. Weak ones, as of fingers that
-    follow each other, may look so in one motion, for rounding, and not in the next."""
+    """Refuse parameters that no motion of the family tells anything about, by name. Weak ones may look so in one."""
     objective, trajectory, samples = search.objective, search.trajectory, search.samples
     low, high = objective.model.robot.position_range()
     times, rng = trajectory.sample_times(samples), np.random.default_rng(0)

@@ -49,8 +49,8 @@ INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, unti
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
-REPAIR_ROUNDS = 8
-DESCENDING_REPAIR_ROUNDS = 3  # of them that improve the motion as well: a descent finds new gaps of the grid
+REPAIR_ROUNDS = 9
+DESCENDING_REPAIR_ROUNDS = 4  # of them that improve the motion as well: a descent finds new gaps of the grid
 LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more gets instants of its own on the grid
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
@@ -204,7 +204,10 @@ class Search:
                     track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
                 last = self._descended(track, centre, number, polish=delta is not None)
                 certified = partial(self.certified, deadline=deadline)
-                found, repairs = finish(last, track.y, centre, certified, self.settings, certificate_seconds)
+                hurry = track.stopped and not track.cancelled
+                found, repairs = finish(
+                    last, track.y, centre, certified, self.settings, certificate_seconds, hurry=hurry
+                )
                 track.evaluations += repairs
                 if found is None:
                     why = _obstacle(self._certificate(track.y, deadline))
@@ -439,14 +442,18 @@ def finish(
     certified: Callable[[Array], bool],
     settings: SQPSettings,
     certificate_seconds: float = 0.0,
+    *,
+    hurry: bool = False,
 ) -> tuple[Array | None, int]:
     """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre``: a posture
-    at rest within all limits. The repair leaves time for ``RESERVED_CERTIFICATES``, each of certificate_seconds."""
+    at rest within all limits. The repair leaves time for ``RESERVED_CERTIFICATES``, each of certificate_seconds; hurry:
+    there is none to improve the motion as well."""
     if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return best if certified(best) else None, 2
     evaluations, limits, nonlinear = 0, problem.limits, problem.nonlinear
     in_time = nonlinear.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
+    descending = 0 if hurry else DESCENDING_REPAIR_ROUNDS
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
     for attempt in range(REPAIR_ROUNDS):
         joint, broken = _between(limits, nonlinear, fine, y)
@@ -457,17 +464,18 @@ def finish(
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         far = other > LARGEST_MARGIN_GROWTH  # it went through between two instants: no margin keeps it from that
-        seen = far if attempt < DESCENDING_REPAIR_ROUNDS else np.ones_like(far)
+        seen = far if attempt < descending else np.ones_like(far)
         nonlinear = nonlinear.also_at(fine.time[(broken[seen] > 0.0).any(axis=0)])
         nonlinear = replace(nonlinear, margins=nonlinear.margins + np.where(far, 0.0, 1.5 * other))
         repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
-        if (nearest := restored(repaired, y, settings)) is None:
-            nearest = shrunk(limits, nonlinear, centre, y)
-        if attempt >= DESCENDING_REPAIR_ROUNDS:
-            y = nearest
-            continue
-        outcome = minimise(repaired, nearest, replace(settings, iterations=REPAIR_ITERATIONS))
-        y, evaluations = outcome.y, evaluations + outcome.evaluations
+        try:
+            nearest = restored(repaired, y, settings)
+        except OutOfTime:
+            break
+        y = shrunk(limits, nonlinear, centre, y) if nearest is None else nearest
+        if attempt < descending:
+            outcome = minimise(repaired, y, replace(settings, iterations=REPAIR_ITERATIONS))
+            y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_SWING_SHARES:
         candidate = centre + share * (y - centre)
         joint, other = _between(limits, nonlinear, fine, candidate)
