@@ -21,7 +21,7 @@ from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import advice
-from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, refuse_held
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
 from exciter.excitation.criteria.weighted_sums import HOP_SHARE, adds_over_limbs, hops, of_elements, stages
@@ -174,6 +174,9 @@ class Search:
         """(n,) about which every start begins; looked for once."""
         if "posture" in self._known:
             return self._known["posture"]
+        for one in self.constraints:
+            if isinstance(one, TorqueLimits):
+                refuse_held(one, self.variables.moving.tolist())
         found = posture_with_clearance(self.limits, replace(self.nonlinear, deadline=deadline), self.seed)
         if isinstance(found, int):
             name = [row for constraint in self.constraints for row in constraint.rows][found]
