@@ -13,8 +13,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import ExciterError
 from exciter.excitation.constraints.collision import CapsuleDistance, segments_apart
 from exciter.excitation.constraints.constraint import moving_point
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import design
@@ -85,6 +87,21 @@ def test_a_certified_motion_keeps_limbs_apart(arms, monkeypatch):
     assert (swing > 0.5).all(), "a motion of use"
     near = closest(arms, q)
     assert 0.01 - 1e-9 <= near < 0.05, "they come close, and no closer than allowed"
+
+
+def test_a_locked_limb_keeps_its_pairs(arms):
+    """It is one body with the base then, and so no neighbour of what turns on the base but of the trunk itself."""
+    one = load(arms.file, acceleration=12.0, only="right_0")
+    assert one.joint_names == ("right_0", "right_1", "right_2")
+    between = {frozenset(pair) for pair in arms.collision_pairs if pair[0].split("_")[0] != pair[1].split("_")[0]}
+    assert len(between) == 9
+    assert between <= {frozenset(pair) for pair in one.collision_pairs}
+
+
+def test_a_joint_that_friction_holds_is_refused(arms):
+    held = replace(arms.with_limits(torque={"left_1": 2.0}), friction={"coulomb": np.full(6, 2.0)})
+    with pytest.raises(ExciterError, match="'left_1' cannot move: a dry friction of 2 N·m takes all of the 2 N·m"):
+        design(DynamicModel(held), Fourier(6.0, 3), constraints=(TorqueLimits.of(held),), starts=1)
 
 
 def test_a_broken_motion_is_restored_nearby(arms):
