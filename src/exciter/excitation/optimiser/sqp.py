@@ -194,7 +194,7 @@ class Minimisation:
             taking = there.values < self.settings.push_back
             taking[step.rows] = True
             rows = np.nonzero(taking)
-            values = there.values[rows] - now.changes(*rows, step.d)
+            values = there.values[rows] - now.changes(rows[0], rows[1], step.d)
             if (found := self._step(y, g, b, now, rows, values)) is None:
                 break
             step = found
@@ -212,10 +212,10 @@ class Minimisation:
             lower[-1] = max(-radius, variables.stretch[0] - y[-1])
             upper[-1] = min(radius, variables.stretch[1] - y[-1])
         before = limits.slack(y) / limits.scale
-        room = before.min(axis=0) / self._linear_scale
+        room = before.min(axis=0) / np.maximum(self._linear_scale, 1e-300)  # to each row, in steps
         near, taken = room < 0.35 * radius, np.ones(len(nonlinear_low), dtype=np.bool_)
         many = np.count_nonzero(near) + len(taken) > MANY_ROWS_PER_VARIABLE * len(y)
-        if many:  # the distance to each row, in steps
+        if many:
             far = -nonlinear_low / np.maximum(now.reach(1.0)[rows], 1e-300)
             few = FEW_ROWS_PER_VARIABLE * len(y)
             nearest = np.partition(np.concatenate([far, room[near]]), few)[few]
@@ -283,7 +283,7 @@ class _Made:
         new = which[self.known[which] < 0]
         self.known[new] = len(self.jacobian) + np.arange(len(new))
         self.jacobian = np.vstack([self.jacobian, self.now.rows(self.rows[0][new], self.rows[1][new])])
-        return self.jacobian[self.known[which]]
+        return np.asarray(self.jacobian[self.known[which]])
 
 
 def _by_limbs(b: Array, d: Array, change: Array, limbs: Sequence[Index], *, first: bool) -> Array:
