@@ -24,8 +24,9 @@ from exciter.excitation.criteria.weighted_sums import (
     softened,
     stages,
 )
-from exciter.excitation.optimiser import sqp
+from exciter.excitation.optimiser import quadratic_program
 from exciter.excitation.optimiser.limits import JointLimits, NonlinearLimits, Variables, limit_ranges
+from exciter.excitation.optimiser.quadratic_program import QuadraticProgram, QuadraticRows, solved
 from exciter.excitation.optimiser.search import curve_of, joint_excess, random_start, scaled_to_limits
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
 from exciter.excitation.trajectories.fourier import Fourier
@@ -59,7 +60,7 @@ def unconstrained(limits: JointLimits) -> NonlinearLimits:
 
 def begun(limits: JointLimits, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     middle = 0.5 * (limits.lower[0] + limits.upper[0])
-    return random_start(limits, unconstrained(limits), middle, np.random.default_rng(seed))
+    return random_start(limits, unconstrained(limits), middle, np.random.default_rng(seed), lambda *_: None)
 
 
 # -- variables ---------------------------------------------------------------------------------------------------------
@@ -162,11 +163,15 @@ def test_a_quadratic_problem_of_limbs_is_that_of_the_robot():
             row[limbs[k]] = rng.standard_normal(len(limbs[k]))
         a[0, 2] = a[0, 6] = 1.0 if coupled else 0.0
         low, high = -rng.uniform(0.01, 1.0, count), np.full(count, np.inf)
-        d, multipliers = sqp.solve(hessian, gradient, box, a, low, high, limbs=limbs)
-        expected = sqp._solved(hessian, gradient, box, a, low, high, np.inf)
-        assert_allclose(d, expected[0], atol=1e-7)
-        assert_allclose(a.T @ multipliers, a.T @ expected[1], atol=1e-6)
-        assert (a @ d >= low - 1e-8).all()
+        program = QuadraticProgram(hessian, gradient, box, limbs)
+        expected = solved(hessian, gradient, box, a, low, high, np.zeros(8 + count), np.inf)
+        begin = np.zeros(8), np.zeros(count)
+        for _ in range(2):  # anew, then from the multipliers that were found
+            d, *begin = program.solve(QuadraticRows(a, low, high, np.arange(count), begin[1]), begin[0])
+            assert_allclose(d, expected[0], atol=1e-7)
+            assert_allclose(a.T @ begin[1], a.T @ expected[2], atol=1e-6)
+            assert (a @ d >= low - 1e-8).all()
+            program = QuadraticProgram(hessian, gradient, box, limbs)
 
 
 def test_both_solvers_of_the_quadratic_problem_agree():
@@ -176,13 +181,14 @@ def test_both_solvers_of_the_quadratic_problem_agree():
         hessian, gradient = m @ m.T + 0.1 * np.eye(8), rng.standard_normal(8)
         a, low = rng.standard_normal((30, 8)), -rng.uniform(0.0, 0.5, 30)
         box = (np.full(8, -0.5), np.full(8, 0.5))
-        d, multipliers = sqp.solve(hessian, gradient, box, a, low, np.full(30, np.inf))
-        other_d, other_multipliers = sqp._interior_point(hessian, gradient, box, a, low, np.full(30, np.inf))
+        rows = a, low, np.full(30, np.inf)
+        d, *multipliers = solved(hessian, gradient, box, *rows, np.zeros(38), np.inf)
+        other_d, *other_multipliers = quadratic_program._interior_point(hessian, gradient, box, *rows)
         assert_allclose(d, other_d, atol=1e-6)
-        assert_allclose(multipliers, other_multipliers, atol=1e-5)
+        assert_allclose(np.concatenate(multipliers), np.concatenate(other_multipliers), atol=1e-5)
         assert (a @ d >= low - 1e-8).all()
-    impossible = sqp.solve(np.eye(8), gradient, box, np.ones((1, 8)), np.array([100.0]), np.array([np.inf]))
-    assert impossible is None
+    rows = np.ones((1, 8)), np.array([100.0]), np.array([np.inf])
+    assert solved(np.eye(8), gradient, box, *rows, np.zeros(9), np.inf) is None
 
 
 def test_a_linear_criterion_ends_where_linear_programming_does():

@@ -23,8 +23,8 @@ from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
 from exciter.excitation.design import _Rehearsal, design
-from exciter.excitation.optimiser import sqp
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
+from exciter.excitation.optimiser.quadratic_program import solved
 from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.notes import texts
@@ -268,9 +268,9 @@ def test_a_long_quadratic_problem_is_given_up():
     m = rng.standard_normal((80, 80))
     a, low = rng.standard_normal((300, 80)), -rng.uniform(0.0, 0.1, 300)
     problem = (m @ m.T + np.eye(80), 100.0 * rng.standard_normal(80), (np.full(80, -0.3), np.full(80, 0.3)), a, low)
-    assert sqp.solve(*problem, np.full(300, 0.1)) is not None
+    assert solved(*problem, np.full(300, 0.1), np.zeros(380), np.inf) is not None
     with pytest.raises(OutOfTime):
-        sqp.solve(*problem, np.full(300, 0.1), 1e-9)
+        solved(*problem, np.full(300, 0.1), np.zeros(380), 1e-9)
 
 
 def test_there_is_no_deadline_unless_there_is_a_limit():

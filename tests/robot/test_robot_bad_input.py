@@ -457,6 +457,36 @@ def test_package_paths_are_found_with_or_without_the_package_folder(tmp_path: Pa
     assert absent == tmp_path / "name" / "meshes" / "b.stl"
 
 
+def test_meshes_of_the_package_around_a_description_are_found(tmp_path: Path) -> None:
+    """package://arms/… from arms/robots/one/urdf/one.urdf, without mesh_root; a package beside it by its manifest."""
+    urdf = tmp_path / "share" / "arms" / "robots" / "one" / "urdf"
+    urdf.mkdir(parents=True)
+    for package in ("arms", "hands", "other"):
+        meshes = tmp_path / "share" / package / "meshes"
+        meshes.mkdir(parents=True)
+        (meshes / "a.stl").write_text("solid a")
+    (tmp_path / "share" / "hands" / "package.xml").write_text("<package/>")
+    for reference in ("package://arms/meshes/a.stl", "package:///arms/meshes/a.stl", "package://hands/meshes/a.stl"):
+        package = reference.split("/meshes")[0].rpartition("/")[2]
+        assert asset_path(reference, urdf).samefile(tmp_path / "share" / package / "meshes" / "a.stl")
+    for reference in ("package://other/meshes/a.stl", "package://arms/meshes/b.stl"):  # no package, no file
+        assert asset_path(reference, urdf).is_relative_to(urdf)
+    assert asset_path("package://arms/meshes/a.stl", urdf, urdf).is_relative_to(
+        urdf
+    )  # given, it is the root
+    secret = tmp_path / "secret.stl"
+    secret.write_text("secret")
+    try:
+        (tmp_path / "share" / "arms" / "meshes" / "link.stl").symlink_to(secret)
+    except OSError:
+        pytest.skip("symbolic links cannot be made here")
+    assert asset_path("package://arms/meshes/link.stl", urdf).is_relative_to(urdf)
+    file = urdf / "one.urdf"
+    file.write_text(changed(GRIPPER, MESH, "package://arms/meshes/a.stl"))
+    (mesh,) = (s.mesh for s in read_urdf(file).shapes if s.visible and s.kind == "mesh")
+    assert Path(mesh).samefile(tmp_path / "share" / "arms" / "meshes" / "a.stl")
+
+
 # -- inertias that no body has, and options ------------------------------------------------------------------
 
 

@@ -108,21 +108,22 @@ class ProjectedRows:
         wanted = layout.term_column >= 0
         squares = [weight * matrix[np.ix_(at, at)] for weight, at in zip(self.weights, self._rows, strict=True)]
         for part, moved, tree, joints in self.batches():
-            seed = np.zeros(joints.shape)
+            seed = np.zeros((len(joints), layout.size + 1, len(moved.tree)))  # the last column: of what is left out
             if (white := self._whitening(moved)) is not None:
-                own = white.rows(joints)
+                weighed = white.rows(joints)
                 weighted = one_weight(dynamics.robot, self.weights) * matrix
-                seed, turned = white.back(own, np.einsum("cd,jdN->jcN", weighted, own, optimize=True))
+                back = np.einsum("cd,jdN->jcN", weighted, weighed, optimize=True)
+                seed[:, :-1], turned = white.back(weighed, back)
             else:
                 for j, (index, square) in enumerate(zip(self._rows, squares, strict=True)):
                     seed[j, index] = square @ joints[j, index]
             terms_bar[wanted, part] = seed[layout.term_row[wanted], layout.term_column[wanted]]
-            lifted = np.concatenate(
-                [moved.lift(seed), np.zeros((chain.n, 1, len(moved.tree)))], axis=1
-            )  # last: left out
-            bodies = lifted[chain.joint[:, None], layout.inertial[chain.link_of]]
+            bodies = np.zeros((len(chain.joint), 10, len(moved.tree)))  # N seed, of the columns that a body's row has
+            for body, j in moved.entries:
+                own = np.flatnonzero(chain.joint == body)
+                bodies[own] += moved.null[..., body, j] * seed[j, layout.inertial[chain.link_of[own]]]
             if null_bar is not None:
-                null_bar[part] = np.einsum("jcN,bcN->Nbj", seed, tree, optimize=True)
+                null_bar[part] = np.einsum("jcN,bcN->Nbj", seed[:, :-1], tree, optimize=True)
             if white is not None and null_bar is not None:
                 null_bar[part] += turned
             if torque_seed is not None:

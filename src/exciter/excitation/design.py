@@ -306,7 +306,7 @@ def design(
         try:
             family, delta, curve, certificate = best_of(feasible, deadline.moved(-rehearsal.other_seconds))
         except OutOfTime:  # no start has a motion, or no time is left to find ramps for it
-            if rehearsal.executable is None:
+            if rehearsal.executable is None or not np.isfinite(rehearsal.value):
                 raise
             family, delta, curve, certificate = rehearsal.executable
         promised = promises(objective, family, delta, samples)
@@ -416,6 +416,9 @@ def _best_of(
     raise refused or OutOfTime
 
 
+TRIED_SWING_SHARES = (0.3, 0.5, 0.8, 1.0)  # of the ranges of the joints, of motions that limits do not hold
+
+
 @dataclass(frozen=True, eq=False)
 class _Rehearsal:
     """What comes after a search that has a time limit, tried on the initial motion before it: the motion, as it may be
@@ -425,6 +428,11 @@ class _Rehearsal:
     executable: _Executable | None = None
     certificate_seconds: float = 0.0
     other_seconds: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """Of the criterion: infinite where a small motion tells nothing of a parameter."""
+        return np.inf if self.attempt is None else self.attempt.value
 
     @property
     def reserve(self) -> float:
@@ -472,21 +480,25 @@ def _rehearsed(
 
 
 def _check_excitable(search: Search) -> None:
-    """Refuse parameters that no motion of the family tells anything about, by name."""
+    """Refuse parameters that no motion of the family tells anything about, by name. Weak ones may look so in one."""
     objective, trajectory, samples = search.objective, search.trajectory, search.samples
     low, high = objective.model.robot.position_range()
-    times = trajectory.sample_times(samples)
-    swing = trajectory.random(np.random.default_rng(0), len(low))
-    size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
-    middle, swing = 0.5 * (low + high), 0.3 * ((high - low) / size)[:, None] * swing
-    steps = motion(trajectory, trajectory.still(middle) + swing, times).q - middle
-    middle, share = swing_room(objective.model.robot, middle, steps)
-    delta = trajectory.still(middle) + share * swing
-    if search.locked is not None:
-        stands = ~np.isnan(search.locked)
-        delta[stands] = trajectory.still(search.locked)[stands]
-    if names := objective.unexcited(motion(trajectory, delta, times)):
-        raise ExciterError(
-            f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
-            f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
-        )
+    times, rng = trajectory.sample_times(samples), np.random.default_rng(0)
+    names: list[str] = []
+    for part in TRIED_SWING_SHARES:
+        swing = trajectory.random(rng, len(low))
+        size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
+        middle, swing = 0.5 * (low + high), part * ((high - low) / size)[:, None] * swing
+        steps = motion(trajectory, trajectory.still(middle) + swing, times).q - middle
+        middle, share = swing_room(objective.model.robot, middle, steps)
+        delta = trajectory.still(middle) + share * swing
+        if search.locked is not None:
+            stands = ~np.isnan(search.locked)
+            delta[stands] = trajectory.still(search.locked)[stands]
+        if not (found := objective.unexcited(motion(trajectory, delta, times))):
+            return
+        names = names or found
+    raise ExciterError(
+        f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
+        f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
+    )

@@ -198,13 +198,21 @@ def body_names(robot: Robot) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(c.name for c in robot.capsules), BASE_BODY_NAME, *robot.frame_names, *links)))
 
 
-def with_collision_pairs(robot: Robot) -> Robot:
+def pairs_without_joint(robot: Robot) -> list[tuple[str, str]]:
+    """Capsules of different bodies that no joint joins, by name."""
+    both = [(a, b) for a, b in combinations(robot.capsules, 2) if a.joint != b.joint]
+    return [(a.name, b.name) for a, b in both if not are_neighbours(robot, a.joint, b.joint)]
+
+
+def with_collision_pairs(robot: Robot, among: Sequence[tuple[str, str]] | None = None) -> Robot:
     """The robot with every pair of capsules that can be kept apart; the notes name the others. Bodies joined by a joint
     touch there, and a capsule is wider than what it stands for. Left out are parent and child, and pairs closer than 2
     cm in 95 % of random postures within the position limits: capsules cannot tell these from neighbours. A pair that
-    overlaps at the reference posture (zero, or the limit next to it) alone is kept: many arms are folded at zero."""
-    both = [(a, b) for a, b in combinations(robot.capsules, 2) if a.joint != b.joint]
-    pairs = [(a.name, b.name) for a, b in both if not are_neighbours(robot, a.joint, b.joint)]
+    overlaps at the reference posture (zero, or the limit next to it) alone is kept: many arms are folded at zero.
+    among: the pairs that no joint joined before joints were locked. A leg that is locked is one body with the base, and
+    what turns on the base is still no neighbour of its foot."""
+    body = {capsule.name: capsule.joint for capsule in robot.capsules}
+    pairs = pairs_without_joint(robot) if among is None else [(a, b) for a, b in among if body[a] != body[b]]
     reference, close = _closeness(robot, pairs)
     inseparable = close >= ALWAYS_CLOSE_FRACTION
     names = np.array([f"{a} – {b}" for a, b in pairs], dtype=str)

@@ -43,7 +43,7 @@ class Coupled:
         return Coupled(self.tree[part], self.null[part], None if self.bent is None else self.bent[part])
 
     @cached_property
-    def _entries(self) -> tuple[tuple[int, int], ...]:
+    def entries(self) -> tuple[tuple[int, int], ...]:
         """Body and coordinate of what is not zero in N."""
         filled = self.null != 0.0
         body, joint = np.nonzero(filled if self.null.ndim == 2 else filled.any(axis=0))
@@ -52,14 +52,14 @@ class Coupled:
     def project(self, rows: Array) -> Array:
         """Nᵀ rows: (m, …, N) of rows of the tree's joints (nb, …, N), samples last."""
         out = np.zeros((self.null.shape[-1], *rows.shape[1:]))
-        for body, joint in self._entries:
+        for body, joint in self.entries:
             out[joint] += self.null[..., body, joint] * rows[body]
         return out
 
     def lift(self, seed: Array) -> Array:
         """N seed: (nb, …, N) of seeds of the coordinates' rows (m, …, N), samples last: the adjoint of ``project``."""
         out = np.zeros((self.null.shape[-2], *seed.shape[1:]))
-        for body, joint in self._entries:
+        for body, joint in self.entries:
             out[body] += self.null[..., body, joint] * seed[joint]
         return out
 

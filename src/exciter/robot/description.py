@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from exciter.errors import RobotError
 from exciter.notes import COLLISION_SUBJECT, Note, note, warning
-from exciter.robot.capsules import enclosing_capsule, lowest_point, with_collision_pairs
+from exciter.robot.capsules import enclosing_capsule, lowest_point, pairs_without_joint, with_collision_pairs
 from exciter.robot.coupling import Mimic, resolved_mimics, with_mimics
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.limits import Limits, Unlimited
@@ -158,7 +158,8 @@ def _read(reader: Callable[..., PlainDescription], kind: str, path: Path, option
         robot = robot.lock(plain.still) if plain.still else robot
     limited = options.limits_on(robot)
     joints = tuple(replace(j, limits=j.limits.with_default_acceleration()) for j in limited.joints)
-    return with_collision_pairs(options.apply(replace(limited, joints=joints)))
+    whole = replace(limited, joints=joints)
+    return with_collision_pairs(options.apply(whole), pairs_without_joint(whole))
 
 
 def _assembled(plain: PlainDescription, source: str, meshes: bool) -> Robot:

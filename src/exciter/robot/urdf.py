@@ -51,8 +51,8 @@ UNLIMITED_IN_URDF = tuple(
 
 
 def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
-    """Read and check a URDF file; ``mesh_root`` (default: the file's folder) bounds where meshes may lie:
-    those outside are never opened, and their links count as not measured."""
+    """Read and check a URDF file; ``mesh_root`` (default: the file's folder, and the package of a mesh around it)
+    bounds where meshes may lie: those outside are never opened, and their links count as not measured."""
     root = parse_xml(path)
     refuse_xacro(root, path)
     if root.tag != "robot":
@@ -63,8 +63,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     inertias = {link.get("name", ""): _inertia(link) for link in links}
     carried = {_end(joint, "child"): _carried(joint) for joint in joints}
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
-    allowed = mesh_root or path.parent
-    shapes, shapeless, outside = read_shapes(root, path.parent, allowed)
+    shapes, shapeless, outside = read_shapes(root, path.parent, mesh_root)
     closed, references = _unseen(links, outside), list(dict.fromkeys(name for _, _, name in outside))
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
     mimics = [mimic for joint in joints if joint not in fixed and (mimic := _mimic(joint)) is not None]
@@ -79,7 +78,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         mimics=tuple(mimic for mimic in mimics if mimic.leader not in unmoved),
         still={mimic.follower: mimic.offset for mimic in mimics if mimic.leader in unmoved},
         grounded=(order[0],),
-        notes=(*_notes(joints, shapeless, closed), *([outside_note(references, allowed)] if references else [])),
+        notes=(*_notes(joints, shapeless, closed), *([outside_note(references, mesh_root or path.parent)] if references else [])),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
@@ -243,7 +242,7 @@ def _is_force(element: Element) -> bool:
 
 
 def read_shapes(
-    root: Element, folder: Path, mesh_root: Path
+    root: Element, folder: Path, mesh_root: Path | None
 ) -> tuple[LinkShapes, tuple[str, ...], list[tuple[str, str, str]]]:
     """Visual and collision shapes, each with its link and placed in its frame, mesh files unopened (textures are not
     looked at); links with a <collision> that says of no shape, so that something is there and nobody knows what;
@@ -266,7 +265,7 @@ def read_shapes(
 
 
 def _shape(
-    element: Element, owner: str, folder: Path, mesh_root: Path, colours: dict[str, Colour]
+    element: Element, owner: str, folder: Path, mesh_root: Path | None, colours: dict[str, Colour]
 ) -> Shape | str | None:
     """None without one; of a mesh outside ``mesh_root`` what the file calls it."""
     solids = [solid for geometry in element.findall("geometry") for solid in geometry]

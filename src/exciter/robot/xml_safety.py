@@ -19,6 +19,7 @@ LARGEST_DESCRIPTION_BYTES = 20_000_000
 UNBOUNDED_ATTRIBUTES = (
     "lower", "upper", "effort", "velocity", "range", "actuatorfrcrange", "forcerange", "ctrlrange", "actrange"
 )  # limits, which may be no limit  # fmt: skip
+PACKAGE_MANIFEST = "package.xml"  # that a ROS package has in its folder
 DEEPEST_XML = 200  # nested elements; later readers are recursive
 
 
@@ -119,10 +120,12 @@ def check_numbers(element: Element, counts: Mapping[str, Mapping[str, int]], own
             numbers(child, attribute, count, owner)
 
 
-def asset_path(reference: str, folder: Path, root: Path) -> Path | None:
+def asset_path(reference: str, folder: Path, root: Path | None = None) -> Path | None:
     """Where a mesh or texture lies: below ``root`` whatever the file says, or None: such a file is never looked at.
     Plain paths are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else
-    ``root`` and as much of its end as is a file there: ``root/rest`` and so on. Other schemes lead nowhere."""
+    ``root`` and as much of its end as is a file there: ``root/rest`` and so on. Other schemes lead nowhere. Without a
+    root that is the folder, or the package of that name around it or beside one that is."""
+    around, root = root is None, folder if root is None else root
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("package", "model"):
@@ -134,7 +137,22 @@ def asset_path(reference: str, folder: Path, root: Path) -> Path | None:
         candidates = [folder / (rest if separator else text)]
     if text[1:2] == ":" or not all(_is_below(candidate, root) for candidate in candidates):
         return None
-    return next((candidate for candidate in candidates if isfile(candidate)), candidates[0])
+    found = next((candidate for candidate in candidates if isfile(candidate)), None)
+    if found is None and around and separator and scheme in ("package", "model"):
+        found = _in_package(inside, folder)
+    return candidates[0] if found is None else found
+
+
+def _in_package(inside: PurePosixPath, folder: Path) -> Path | None:
+    """The file ``name/rest`` of a package: the nearest folder of that name above ``folder``, or one in a folder above
+    it that calls itself a package by its manifest; nothing outside it. None: there is none."""
+    for above in folder.resolve().parents:
+        package = above / inside.parts[0] if inside.parts else above
+        own = folder.resolve().is_relative_to(package) and package != above
+        if own or isfile(package / PACKAGE_MANIFEST):
+            file = above / inside
+            return file if isfile(file) and _is_below(file, package) else None
+    return None
 
 
 def outside_note(references: Sequence[str], root: Path) -> Note:

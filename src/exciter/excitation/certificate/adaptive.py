@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -41,6 +42,34 @@ class ConstraintRows:
         """The derivatives, zero where nothing depends on it."""
         zero = np.zeros_like(self.dq)
         return self.dq, zero if self.dqd is None else self.dqd, zero if self.dqdd is None else self.dqdd
+
+    @cached_property
+    def sensitivities(self) -> tuple[Array | None, ...]:
+        """(K, N): Σ |∂c/∂q_j| over the joints, the same of q̇ and q̈; None where nothing depends on it."""
+        return tuple(None if x is None else np.abs(x).sum(axis=1) for x in (self.dq, self.dqd, self.dqdd))
+
+    def slopes_at(self, row: Index, at: Index) -> tuple[Array | None, ...]:
+        """(M, n): the derivatives of rows ``row`` (M,) at samples ``at`` (M,)."""
+        return tuple(None if x is None else x[row, :, at] for x in (self.dq, self.dqd, self.dqdd))
+
+
+class LinearRows(Protocol):
+    """What an optimiser asks of the rows of a constraint about a motion: all values, and slopes of those in reach."""
+
+    @property
+    def values(self) -> Array: ...
+
+    @property
+    def sensitivities(self) -> tuple[Array | None, ...]: ...
+
+    def slopes_at(self, row: Index, at: Index) -> tuple[Array | None, ...]: ...
+
+
+@runtime_checkable
+class ManyRows(Protocol):
+    """A constraint with so many rows that their derivatives are made only where they are asked for."""
+
+    def linearised_in_part(self, motion: Motion) -> LinearRows: ...
 
 
 @runtime_checkable

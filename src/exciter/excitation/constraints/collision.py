@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import ParameterError, RobotError, shown
+from exciter.excitation.certificate.adaptive import LinearRows
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints.constraint import (
     ROW_LENGTH_M,
@@ -30,13 +31,14 @@ from exciter.excitation.constraints.constraint import (
     robot_dynamics,
     rows_of,
 )
-from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
+from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion, freeze
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array, Index
 
+FAR_PAIR_M = 0.5  # [m] between bodies that an optimiser leaves alone until they come closer
 #: How far a segment is from an obstacle: distance (N,) [m], negative inside; its closest (deepest) point (3, N); the
 #: unit normal (3, N) away from the obstacle.
 Touch = tuple[Array, Array, Array]
@@ -362,14 +364,51 @@ class CapsuleDistance:
         values = (np.concatenate(distances) - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
         return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
 
+    def linearised_in_part(self, motion: Motion) -> LinearRows:
+        """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes. Where
+        they are far apart the value is a lower bound, and no step is said to reach them."""
+        at = kinematics(self.robot, motion)
+        if at.dynamics.engine.name != "numba" or self.flat:
+            return self.linearised(motion)
+        joint, ends, side = self._packed
+        chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
+        distance, total = np.empty((2, len(side), at.samples))
+        pairs, on = np.nonzero(side)
+        first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
+        far = self.radii + self.clearance + FAR_PAIR_M
+        compiled(*chain, joint, ends, self.pair_index, first_on, on, at.tree_weights, far, distance, total)
+        values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
+        return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at))
+
+    def _slopes_at(self, kinematics: Kinematics, row: Index, at: Index) -> tuple[Array, None, None]:
+        joint, ends, side = self._packed
+        order = np.argsort(at, kind="stable")
+        dq = np.empty((len(row), side.shape[1]))
+        chain = (*writable(kinematics.rotation, kinematics.origin), kinematics.dynamics.chain.prismatic)
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_slopes
+        compiled(*chain, joint, ends, self.pair_index, side, row[order], at[order], dq)
+        found = np.empty_like(dq)
+        found[order] = dq / ROW_LENGTH_M
+        return kinematics.of_joints_at(found, at), None, None
+
     def lower_bounds(self, spans: Spans) -> Array:
         points = [(body.joint, point) for body in self.bodies for point in (body.start, body.end)]
         ends = [moving_point(self.robot, *point, spans) for point in points]
         x = np.array([position for position, _ in ends]).reshape(len(self.bodies), 2, 3, -1)  # (C, 2, 3, 2 M)
         slack = np.array([far for _, far in ends]).reshape(len(self.bodies), 2, -1)  # (C, 2, M)
-        distance = [segments_apart(x[self.pair_index], slack[self.pair_index])]
+        distance = [self._apart(x, slack)]
         distance += [obstacle_apart(flat, x[index], slack[index])[None] for flat, index in self.flat]
         return rows_of(np.concatenate(distance) - (self.radii + self.clearance)[:, None])
+
+    def _apart(self, x: Array, slack: Array) -> Array:
+        known = np.isfinite(x).all() and np.isfinite(slack).all()  # what is not proves nothing, and no kernel drops it
+        if robot_dynamics(self.robot).engine.name != "numba" or not known:
+            return segments_apart(x[self.pair_index], slack[self.pair_index])
+        out = np.empty((len(self.pair_index), slack.shape[-1]))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segments_apart
+        compiled(*writable(x, slack), self.pair_index, out)
+        return out
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
@@ -401,6 +440,15 @@ class CapsuleDistance:
         return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
 
 
+@dataclass(frozen=True, eq=False)
+class PairRows:
+    """Rows of pairs about a motion, slopes made where they are asked for."""
+
+    values: Array
+    sensitivities: tuple[Array | None, ...]
+    slopes_at: Callable[[Index, Index], tuple[Array | None, ...]]
+
+
 # -- between samples ---------------------------------------------------------------------------------------------------
 
 
@@ -430,7 +478,8 @@ def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
     left, right = normal[..., 0::2], normal[..., 1::2]
     mean = left + right
     length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
-    mean = np.where(length > 0.1, mean / np.where(length > 0.1, length, 1.0), left)
+    usable = length > LEAST_MEAN_NORMAL
+    mean = np.where(usable, mean / np.where(usable, length, 1.0), left)
     return np.asarray(np.max([apart(n) for n in (left, right, mean)], axis=0))
 
 

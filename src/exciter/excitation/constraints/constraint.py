@@ -32,7 +32,7 @@ from exciter.robot.coupling import Coupled
 from exciter.robot.motion import Motion
 from exciter.robot.robot import BASE, Robot
 from exciter.settings import Settings
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 ROW_LENGTH_M = 0.1  # [m] a clearance of this length counts as one
 DIFFERENCE_STEP = 1e-5  # of central differences, relative to max(1, |x|): errors of 1e-10 of a smooth function
@@ -85,6 +85,21 @@ class Kinematics:
     def of_joints(self, dq: Array) -> Array:
         """Changes (K, n, N) per joint, of those per joint of the tree (K, bodies, N)."""
         return dq if self.moved is None else self.moved.project(dq.swapaxes(0, 1)).swapaxes(0, 1)
+
+    def of_joints_at(self, dq: Array, at: Index) -> Array:
+        """Changes (M, n) per joint, of those per joint of the tree (M, bodies), each at its sample at (M,)."""
+        if self.moved is None:
+            return dq
+        null = self.moved.null
+        return np.asarray(dq @ null if null.ndim == 2 else np.einsum("mb,mbj->mj", dq, null[at]))
+
+    @property
+    def tree_weights(self) -> Array:
+        """(bodies,) Σ |∂q_b/∂u_j| over the joints, at most, of every joint of the tree."""
+        if self.moved is None:
+            return np.ones(self.dynamics.chain.n)
+        total = np.abs(self.moved.null).sum(axis=-1)
+        return np.asarray(total if total.ndim == 1 else total.max(axis=0))
 
 
 _KNOWN: WeakKeyDictionary[Motion, dict[Robot, Kinematics]] = WeakKeyDictionary()

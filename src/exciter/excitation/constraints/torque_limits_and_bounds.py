@@ -29,7 +29,7 @@ from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
 from exciter.dynamics.reference import Chain, cross
-from exciter.errors import ParameterError
+from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.certificate.spans import BOUND_ROUNDING, LinkSpan, Spans, tighten
 from exciter.excitation.constraints.constraint import ConstraintRows, RowName
 from exciter.parameters.consistency import dummies
@@ -137,6 +137,18 @@ class TorqueLimits:
         limit = self.limit[self.joints, None]
         ratio = np.concatenate([high[self.joints] / limit, -low[self.joints] / limit])
         return np.asarray(1.0 - ratio - BOUND_ROUNDING * (1.0 + np.abs(ratio)))
+
+
+def refuse_held(limits: TorqueLimits, moving: Sequence[int]) -> None:
+    """Refuse joints, of those that are to move, whose dry friction alone takes all of the torque."""
+    robot = limits.model.robot
+    dry, most = robot.friction.get("coulomb", np.zeros(robot.n)), limits.limit
+    if held := [j for j in moving if dry[j] >= most[j]]:
+        name, unit = robot.joint_names[held[0]], "N" if robot.joints[held[0]].is_prismatic else "N·m"
+        names = ", ".join(f"'{robot.joint_names[j]}'" for j in held)
+        problem = f"joint{'' if len(held) == 1 else 's'} {names} cannot move: a dry friction of {dry[held[0]]:g} {unit}"
+        advice = f"give limits: {{torque: {{{name}: …}}}}, or leave it out: --lock {name}"
+        raise ExciterError(f"{problem} takes all of the {most[held[0]]:g} {unit} that are allowed; {advice}")
 
 
 def torque_gaps(model: DynamicModel) -> tuple[Gap, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross, jit
-from exciter.excitation.kernels import PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
+from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2, UNBOUNDED_M
 
 
 @jit
@@ -95,6 +95,37 @@ def move_ends(joint, ends, r, o, t, out):
 
 
 @jit
+def place_all(r, o, joint, ends, t, placed, z, p):
+    """Ends (C, 2, 3) of all segments, axes z and origins p (n, 3) of all joints, in the base, at sample t."""
+    for k in range(o.shape[0]):
+        for c in range(3):
+            z[k, c], p[k, c] = r[k, c, 2, t], o[k, c, t]
+    for body in range(joint.size):
+        move_ends(joint[body], ends[body], r, o, t, placed[body])
+
+
+@jit
+def meet(first, second, apart_by, u, v, normal, point):
+    """Distance of two segments, the unit vector from the second to the first, and the point on the first."""
+    for c in range(3):
+        apart_by[c] = first[0, c] - second[0, c]
+        u[c], v[c] = first[1, c] - first[0, c], second[1, c] - second[0, c]
+    at, along = closest(apart_by, u, v)
+    for c in range(3):
+        point[c] = first[0, c] + at * u[c]
+    return apart(apart_by, u, v, at, along, normal)
+
+
+@jit
+def slope(prismatic, z, p, point, normal):
+    """Change of normal · point with a joint about (along) z through p."""
+    if prismatic:
+        return z[0] * normal[0] + z[1] * normal[1] + z[2] * normal[2]
+    mx, my, mz = cross(point[0] - p[0], point[1] - p[1], point[2] - p[2], normal[0], normal[1], normal[2])
+    return z[0] * mx + z[1] * my + z[2] * mz
+
+
+@jit
 def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distance, dq):
     """distance (P, N) [m] and, if wanted, its derivatives dq (P, n, N).
 
@@ -102,31 +133,120 @@ def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distanc
     side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or none."""
     n, samples = o.shape[0], o.shape[2]
     placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    z, p = np.empty((n, 3)), np.empty((n, 3))
+    z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
     for t in range(samples):
-        for k in range(n):
-            for c in range(3):
-                z[k, c], p[k, c] = r[k, c, 2, t], o[k, c, t]
-        for body in range(joint.size):
-            move_ends(joint[body], ends[body], r, o, t, placed[body])
+        place_all(r, o, joint, ends, t, placed, z, p)
         for pair in range(pairs.shape[0]):
             first, second = placed[pairs[pair, 0]], placed[pairs[pair, 1]]
-            for c in range(3):
-                apart_by[c] = first[0, c] - second[0, c]
-                u[c], v[c] = first[1, c] - first[0, c], second[1, c] - second[0, c]
-            at, along = closest(apart_by, u, v)
-            distance[pair, t] = apart(apart_by, u, v, at, along, normal)
+            distance[pair, t] = meet(first, second, apart_by, u, v, normal, point)
             if wanted:
-                x, y, w = first[0, 0] + at * u[0], first[0, 1] + at * u[1], first[0, 2] + at * u[2]
                 for k in range(n):
                     lever = side[pair, k]
                     if lever != 0.0:
-                        if prismatic[k]:
-                            mx, my, mz = normal[0], normal[1], normal[2]
-                        else:
-                            mx, my, mz = cross(x - p[k, 0], y - p[k, 1], w - p[k, 2], normal[0], normal[1], normal[2])
-                        lever *= z[k, 0] * mx + z[k, 1] * my + z[k, 2] * mz
+                        lever *= slope(prismatic[k], z[k], p[k], point, normal)
                     dq[pair, k, t] = lever
+
+
+@jit
+def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, weight, far, distance, total):
+    """distance (P, N) [m] and total (P, N): the sum of |∂distance/∂q_k| weight_k; other arguments as above. The joints
+    of pair p with a side are on[first_on[p]:first_on[p + 1]]. Of segments farther apart than far (P,) [m], by the balls
+    around them, the distance is that of the balls, and total is zero."""
+    n, samples = o.shape[0], o.shape[2]
+    placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
+    middle, half = np.empty((joint.size, 3)), np.empty(joint.size)
+    for body in range(joint.size):
+        for c in range(3):
+            u[c] = ends[body, 1, c] - ends[body, 0, c]
+        half[body] = 0.5 * np.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
+    for t in range(samples):
+        place_all(r, o, joint, ends, t, placed, z, p)
+        for body in range(joint.size):
+            for c in range(3):
+                middle[body, c] = 0.5 * (placed[body, 0, c] + placed[body, 1, c])
+        for pair in range(pairs.shape[0]):
+            a, b = pairs[pair, 0], pairs[pair, 1]
+            x, y, w = middle[a, 0] - middle[b, 0], middle[a, 1] - middle[b, 1], middle[a, 2] - middle[b, 2]
+            apart_balls = np.sqrt(x * x + y * y + w * w) - half[a] - half[b]
+            if apart_balls > far[pair]:
+                distance[pair, t], total[pair, t] = apart_balls, 0.0
+                continue
+            first, second = placed[pairs[pair, 0]], placed[pairs[pair, 1]]
+            distance[pair, t] = meet(first, second, apart_by, u, v, normal, point)
+            summed = 0.0
+            for m in range(first_on[pair], first_on[pair + 1]):
+                k = on[m]
+                summed += weight[k] * abs(slope(prismatic[k], z[k], p[k], point, normal))
+            total[pair, t] = summed
+
+
+@jit
+def segment_slopes(r, o, prismatic, joint, ends, pairs, side, row, at, dq):
+    """Derivatives dq (M, n) of the distances of pairs row (M,) at samples at (M,), which must not fall; other arguments
+    as above."""
+    n, last = o.shape[0], -1
+    placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
+    for m in range(row.size):
+        if at[m] != last:
+            last = at[m]
+            place_all(r, o, joint, ends, last, placed, z, p)
+        pair = row[m]
+        meet(placed[pairs[pair, 0]], placed[pairs[pair, 1]], apart_by, u, v, normal, point)
+        for k in range(n):
+            lever = side[pair, k]
+            if lever != 0.0:
+                lever *= slope(prismatic[k], z[k], p[k], point, normal)
+            dq[m, k] = lever
+
+
+@jit
+def lowest_along(n, first, second, slack, a, b, interval):
+    """n · (point of the first − point of the second segment) is at least this throughout an interval: all four
+    differences of their ends at both ends of it, less how far each can be from its chord. Arguments as below."""
+    lowest = UNBOUNDED_M
+    for i in range(2):
+        for j in range(2):
+            far = slack[a, i, interval] + slack[b, j, interval]
+            for side in range(2):
+                apart_by = (
+                    n[0] * (first[side, i, 0] - second[side, j, 0])
+                    + n[1] * (first[side, i, 1] - second[side, j, 1])
+                    + n[2] * (first[side, i, 2] - second[side, j, 2])
+                )
+                lowest = min(lowest, apart_by - far)
+    return lowest
+
+
+@jit
+def segments_apart(x, slack, pairs, out):
+    """out (P, M) ≤ the distance of pairs (P, 2) of segments throughout each of M intervals, by planes across their
+    shortest connections at both ends of it, and in between. x (C, 2, 3, 2 M): ends of the segments at the ends of the
+    intervals, slack (C, 2, M): how far each can be from its chord."""
+    first, second = np.empty((2, 2, 3)), np.empty((2, 2, 3))  # side of the interval, end of the segment
+    apart_by, u, v, point, mean = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    normal = np.empty((2, 3))
+    for pair in range(pairs.shape[0]):
+        a, b = pairs[pair, 0], pairs[pair, 1]
+        for interval in range(out.shape[1]):
+            for side in range(2):
+                for i in range(2):
+                    for c in range(3):
+                        first[side, i, c] = x[a, i, c, 2 * interval + side]
+                        second[side, i, c] = x[b, i, c, 2 * interval + side]
+                meet(first[side], second[side], apart_by, u, v, normal[side], point)
+            for c in range(3):
+                mean[c] = normal[0, c] + normal[1, c]
+            length = np.sqrt(mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2])
+            best = -UNBOUNDED_M
+            for side in range(2):
+                best = max(best, lowest_along(normal[side], first, second, slack, a, b, interval))
+            if length > LEAST_MEAN_NORMAL:
+                for c in range(3):
+                    mean[c] /= length
+                best = max(best, lowest_along(mean, first, second, slack, a, b, interval))
+            out[pair, interval] = best
 
 
 @jit

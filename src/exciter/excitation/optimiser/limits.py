@@ -14,14 +14,15 @@ Torque, workspace, distance and user constraints are nonlinear: rows of the Jaco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.adaptive import LinearRows, ManyRows
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.follower_limits import OPEN_ROW, FollowerLimits
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
@@ -33,6 +34,7 @@ from exciter.typing import Array, BoolArray, Index
 LEAST_JOINT_SWING = 0.01  # [rad or m] that a joint must be able to move to and fro, or nothing can be learnt from it
 LEAST_JOINT_RANGE = 1e-3  # [rad or m] between its position limits
 RESAMPLING_CLEARANCE_SHARE = 1e-6  # of a limit that a motion keeps free, for the rounding of the rows of a file
+Slopes = Sequence[Array | None]  # by q, q̇ and q̈, each (M, n)
 JOINT_LIMIT_KINDS = ("position", "velocity", "acceleration", "jerk")
 
 
@@ -180,15 +182,28 @@ class Variables:
             return by_u
         return np.append(by_u, -(np.vdot(gradient.qd, motion.qd) + 2.0 * np.vdot(gradient.qdd, motion.qdd)) / s)
 
-    def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array]) -> Array:
-        """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈."""
+    def rows(self, grid: Grid, y: Array, motion: Motion, at: Index, slopes: Sequence[Array | None]) -> Array:
+        """Derivatives (M, size) of M scalars, the i-th a function of sample at[i] with slopes (M, n) by q, q̇, q̈; None
+        where nothing depends on it."""
         _, s = self.split(y)
         blocks, by_stretch = np.zeros((len(at), self.n, self.per_joint)), np.zeros((len(at), 1))
         for k, (slope, values) in enumerate(zip(slopes, (motion.q, motion.qd, motion.qdd), strict=True)):
-            blocks += (slope / s**k)[:, :, None] * grid.matrices[k][at][:, None, :]
-            by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
+            if slope is not None:
+                row, joint = np.nonzero(slope)
+                blocks[row, joint] += (slope[row, joint] / s**k)[:, None] * grid.matrices[k][at[row]]
+                by_stretch[:, 0] -= k * (slope * values[at]).sum(axis=1) / s
         out = self.packed(blocks)
         return out if self.stretch is None else np.hstack([out, by_stretch])
+
+    def changes(self, grid: Grid, d: Array, at: Index, slopes: Sequence[Array | None]) -> Array:
+        """(M,) rows (as above) times a step d, of a fixed duration, without making them."""
+        step = self.split(d)[0] - self._still  # (n, v)
+        moved = (grid.stacked @ step.T).reshape(3, len(grid.time), self.n)
+        found = np.zeros(len(at))
+        for slope, by in zip(slopes, moved, strict=True):
+            if slope is not None:
+                found += np.einsum("mn,mn->m", slope, by[at])
+        return found
 
     def kept_locked(self, postures: Array) -> Array:
         """Postures (N, n) with locked joints where they stand."""
@@ -323,25 +338,50 @@ def check_room(robot: Robot, trajectory: Trajectory) -> None:
 
 @dataclass(frozen=True, eq=False)
 class LinearisedLimits:
-    """Values c (K, N), margins taken off, and their slopes (K, n, N) by q, q̇, q̈, of the motion of y."""
+    """Values c (K, N), margins taken off, and their slopes by q, q̇, q̈ where asked for, of the motion of y."""
 
     variables: Variables
     grid: Grid
     y: Array
     motion: Motion
     values: Array
-    slopes: tuple[Array, ...]
+    parts: tuple[LinearRows, ...]
 
     def rows(self, row: Index, at: Index) -> Array:
         """(M, size): ∂c/∂y of rows ``row`` at samples ``at``."""
-        return self.variables.rows(self.grid, self.y, self.motion, at, [slope[row, :, at] for slope in self.slopes])
+        return self._joined(row, np.zeros((len(row), self.variables.size)), self._rows, at)
+
+    def changes(self, row: Index, at: Index, d: Array) -> Array:
+        """(M,): the rows times a step d."""
+        return self._joined(row, np.zeros(len(row)), partial(self._changes, d), at)
+
+    def _rows(self, at: Index, slopes: Slopes) -> Array:
+        return self.variables.rows(self.grid, self.y, self.motion, at, slopes)
+
+    def _changes(self, d: Array, at: Index, slopes: Slopes) -> Array:
+        if self.variables.stretch is not None:
+            return self._rows(at, slopes) @ d
+        return self.variables.changes(self.grid, d, at, slopes)
+
+    def _joined(self, row: Index, out: Array, made: Callable[[Index, Slopes], Array], at: Index) -> Array:
+        """Of every constraint what is made of its slopes."""
+        first = 0
+        for part in self.parts:
+            own = np.flatnonzero((row >= first) & (row < first + len(part.values)))
+            if len(own):
+                out[own] = made(at[own], part.slopes_at(row[own] - first, at[own]))
+            first += len(part.values)
+        return out
 
     def reach(self, radius: float) -> Array:
         """(K, N): how much a step of that size may change c, to first order."""
         _, s = self.variables.split(self.y)
         sizes = [size / s**k for k, size in enumerate(self.grid.sizes)]
-        reach: Array = sum(np.abs(x).sum(axis=1) * size for x, size in zip(self.slopes, sizes, strict=True))
-        return radius * reach
+        found = [np.zeros((0, len(self.motion)))]
+        for part in self.parts:
+            known = zip(part.sensitivities, sizes, strict=True)
+            found.append(sum((x * size for x, size in known if x is not None), np.zeros_like(part.values)))
+        return radius * np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,11 +427,13 @@ class NonlinearLimits:
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
-        parts = [constraint.linearised(motion) for constraint in self._in_time()]
-        none = np.zeros((0, motion.n, len(motion)))
-        values = np.concatenate([none[:, 0], *(part.values for part in parts)]) - self.margins[:, None]
-        slopes = tuple(np.concatenate([none, *(part.slopes[k] for part in parts)]) for k in range(3))
-        return LinearisedLimits(self.variables, self.grid, y, motion, values, slopes)
+        parts = tuple(
+            one.linearised_in_part(motion) if isinstance(one, ManyRows) else one.linearised(motion)
+            for one in self._in_time()
+        )
+        none = np.zeros((0, len(motion)))
+        values = np.concatenate([none, *(part.values for part in parts)]) - self.margins[:, None]
+        return LinearisedLimits(self.variables, self.grid, y, motion, values, parts)
 
     def _in_time(self) -> Iterator[Constraint]:
         for constraint in self.constraints:

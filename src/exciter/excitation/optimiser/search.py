@@ -22,7 +22,7 @@ from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.ground import advice
 from exciter.excitation.constraints.stance_forces import StanceForces
-from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
+from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits, refuse_held
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective
 from exciter.excitation.criteria.observation_rows import TorqueRows
 from exciter.excitation.criteria.weighted_sums import HOP_SHARE, adds_over_limbs, hops, of_elements, stages
@@ -35,7 +35,7 @@ from exciter.excitation.optimiser.limits import (
     Variables,
     limit_ranges,
 )
-from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise
+from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise, restored
 from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
@@ -50,11 +50,13 @@ INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, unti
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
-REPAIR_ROUNDS = 4
+REPAIR_ROUNDS = 9
+DESCENDING_REPAIR_ROUNDS = 4  # of them that improve the motion as well: a descent finds new gaps of the grid
 LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more gets instants of its own on the grid
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
+SUPPOSED_INFORMATION_SHARE = 1e-9  # of that of a motion that leaves a parameter unknown: enough to begin from it
 HOP_SPAWN_KEY = 1  # beside the number of a start: what its hops are drawn from
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
@@ -143,11 +145,16 @@ class Search:
         count = min(self.samples, self._points(LEAST_COARSE_SAMPLES, 16)) if few else self.samples
         return self.variables.grid(self.trajectory.sample_times(count))
 
-    def _problem(self, criterion: AnyCriterion) -> Program:
-        """Minimise the criterion; the few samples of the grid stand for all samples of the log."""
+    def _problem(self, criterion: AnyCriterion, singular: Array | None = None) -> Program:
+        """Minimise the criterion; the few samples of the grid stand for all samples of the log. singular: a y at which
+        it is infinite, to which a share of the information there gives an end."""
         variables, grid = self.variables, self._grid
         weights = self.samples / len(grid.time) * self.objective.weights
         objective = replace(self.objective, model=_smooth_model(self.model), criterion=criterion, weights=weights)
+        if singular is not None:
+            told = objective.gram(variables.motion(grid, singular)).diagonal()
+            known = np.diag(SUPPOSED_INFORMATION_SHARE * np.maximum(told, SUPPOSED_INFORMATION_SHARE * told.max()))
+            objective = replace(objective, prior=known if objective.prior is None else objective.prior + known)
 
         def value_and_gradient(y: Array) -> tuple[float, Array]:
             at = variables.motion(grid, y)
@@ -169,6 +176,9 @@ class Search:
         """(n,) about which every start begins; looked for once."""
         if "posture" in self._known:
             return self._known["posture"]
+        for one in self.constraints:
+            if isinstance(one, TorqueLimits):
+                refuse_held(one, self.variables.moving.tolist())
         found = posture_with_clearance(self.limits, replace(self.nonlinear, deadline=deadline), self.seed)
         if isinstance(found, int):
             name = [row for constraint in self.constraints for row in constraint.rows][found]
@@ -199,7 +209,10 @@ class Search:
                     track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
                 last = self._descended(track, centre, number, polish=delta is not None)
                 certified = partial(self.certified, deadline=deadline)
-                found, repairs = finish(last, track.y, centre, certified, self.settings, certificate_seconds)
+                hurry = track.stopped and not track.cancelled
+                found, repairs = finish(
+                    last, track.y, centre, certified, self.settings, certificate_seconds, hurry=hurry
+                )
                 track.evaluations += repairs
                 if found is None:
                     why = _obstacle(self._certificate(track.y, deadline))
@@ -221,7 +234,11 @@ class Search:
         """The posture of all starts at rest, and the random motion about it of this one."""
         deadline.check()
         rng = self._random(number)
-        return random_start(self.limits, replace(self.nonlinear, deadline=deadline), self.posture(deadline), rng)
+        nonlinear = replace(self.nonlinear, deadline=deadline)
+        return random_start(self.limits, nonlinear, self.posture(deadline), rng, self._bent)
+
+    def _bent(self, limits: JointLimits, nonlinear: NonlinearLimits, y: Array) -> Array | None:
+        return restored(replace(self._problem(self.criterion), limits=limits, nonlinear=nonlinear), y, self.settings)
 
     def _random(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
@@ -267,6 +284,10 @@ class Search:
         """Once through all stages; the value of the last one, infinite when it was stopped before."""
         before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
         value = np.inf
+        if not np.isfinite((problem := self._problem(todo[0])).criterion(track.y)[0]):
+            regular = partial(_told_when_finite, problem, track)
+            supposed = self._problem(todo[0], singular=track.y).within(before_certificates)
+            track.y = minimise(supposed, track.y, self.settings, regular).y
         for stage, criterion in enumerate(todo):
             final = stage == len(todo) - 1
             settings = self.settings if final else replace(self.settings, tolerance=100 * self.settings.tolerance)
@@ -349,6 +370,12 @@ class _Track:
         return left <= RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
 
 
+def _told_when_finite(problem: Program, track: _Track, iteration: int, value: float, y: Array) -> bool:
+    """Whether to stop, for the criterion of a problem is finite at y, or time is up."""
+    track.evaluations += 1
+    return track.silently(iteration, value, y) or bool(np.isfinite(problem.criterion(y)[0]))
+
+
 def _obstacle(certificate: Certificate) -> str:
     """The limit that is hardest to keep, or to prove."""
     if (worst := certificate.worst) is None:
@@ -420,16 +447,20 @@ def finish(
     certified: Callable[[Array], bool],
     settings: SQPSettings,
     certificate_seconds: float = 0.0,
+    *,
+    hurry: bool = False,
 ) -> tuple[Array | None, int]:
     """Repair y until ``certified(y)``, None where that fails, and how many evaluations it cost; ``centre``: a posture
-    at rest within all limits. The repair leaves time for ``RESERVED_CERTIFICATES``, each of certificate_seconds."""
+    at rest within all limits. The repair leaves time for ``RESERVED_CERTIFICATES``, each of certificate_seconds; hurry:
+    there is none to improve the motion as well."""
     if not problem.nonlinear.constraints:
         best = min(scaled_to_limits(problem.limits, centre, y), key=lambda x: problem.criterion(x)[0])
         return best if certified(best) else None, 2
     evaluations, limits, nonlinear = 0, problem.limits, problem.nonlinear
     in_time = nonlinear.deadline.moved(-RESERVED_CERTIFICATES * certificate_seconds)
+    descending = 0 if hurry else DESCENDING_REPAIR_ROUNDS
     fine = limits.variables.grid(limits.variables.trajectory.sample_times(FINE_GRID_INSTANTS))
-    for _ in range(REPAIR_ROUNDS):
+    for attempt in range(REPAIR_ROUNDS):
         joint, broken = _between(limits, nonlinear, fine, y)
         other = broken.max(axis=1, initial=0.0)
         if not joint.any() and not other.any():
@@ -438,12 +469,18 @@ def finish(
             other = np.full(len(other), UNPROVED_EXCESS)
         limits = replace(limits, margins=limits.margins + 1.5 * joint)
         far = other > LARGEST_MARGIN_GROWTH  # it went through between two instants: no margin keeps it from that
-        nonlinear = nonlinear.also_at(fine.time[(broken[far] > 0.0).any(axis=0)])
+        seen = far if attempt < descending else np.ones_like(far)
+        nonlinear = nonlinear.also_at(fine.time[(broken[seen] > 0.0).any(axis=0)])
         nonlinear = replace(nonlinear, margins=nonlinear.margins + np.where(far, 0.0, 1.5 * other))
         repaired = replace(problem, limits=limits, nonlinear=nonlinear).within(in_time)
-        begun = shrunk(limits, nonlinear, centre, y)
-        outcome = minimise(repaired, begun, replace(settings, iterations=REPAIR_ITERATIONS))
-        y, evaluations = outcome.y, evaluations + outcome.evaluations
+        try:
+            nearest = restored(repaired, y, settings)
+        except OutOfTime:
+            break
+        y = shrunk(limits, nonlinear, centre, y) if nearest is None else nearest
+        if attempt < descending:
+            outcome = minimise(repaired, y, replace(settings, iterations=REPAIR_ITERATIONS))
+            y, evaluations = outcome.y, evaluations + outcome.evaluations
     for share in LAST_SWING_SHARES:
         candidate = centre + share * (y - centre)
         joint, other = _between(limits, nonlinear, fine, candidate)

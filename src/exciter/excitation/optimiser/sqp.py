@@ -6,124 +6,39 @@ limit is corrected with the Jacobian frozen and the limit's true value at the tr
 programming); if that does not help the trust region shrinks. −log det is unbounded below outside the limits: the
 criterion is never evaluated there.
 
-The quadratic subproblem is solved by maintained solvers: DAQP (dual active set), PIQP (interior point) where that
-gives up. Measured on recorded subproblems of a 7-axis design, DAQP is the fastest by far: see docs/design.md."""
+Few of the rows hold a step. Where there are many more than variables, the nearest are taken first, and those added that
+a step breaks: the others are not even made."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import daqp
 import numpy as np
-import piqp
 
 from exciter.errors import LoopError
 from exciter.excitation.optimiser.deadline import Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import JointLimits, LinearisedLimits, NonlinearLimits
-from exciter.independent_blocks import independent_blocks
+from exciter.excitation.optimiser.quadratic_program import (
+    LEAST_QP_SECONDS,
+    QP_TOLERANCE,
+    QuadraticProgram,
+    QuadraticRows,
+)
 from exciter.typing import Array, Index
 
-DAQP_INFINITY = 1e30  # a bound that is none
-QP_TOLERANCE = 1e-9
-DAQP_TIME_UP_FLAG = -7  # exit flag of DAQP
 Pairs = tuple[Index, ...]  # row and column numbers of some entries
-Box = tuple[Array, Array]
-Step = tuple[Array, Array]  # minimiser d and multipliers of the rows (M,), positive at upper bounds
+Step = tuple[Array, Array]  # d, and multipliers (M,) of the nonlinear rows, negative where they hold it
 Report = Callable[[int, float, Array], bool]  # number of an iteration, value, y
 LEAST_DECREASE_RATIO = 1e-4  # of the predicted decrease that a step must really give
 LEAST_TRUST_RADIUS = 1e-7
-FEW_ROWS_PER_VARIABLE = 4  # of a quadratic problem with many more rows: the nearest are looked at first
+MANY_ROWS_PER_VARIABLE = 8  # of a quadratic problem: the nearest are looked at first
+FEW_ROWS_PER_VARIABLE = 2  # as many of them
+MOST_RESTORING_STEPS = 15  # toward a motion that keeps all limits
+RESTORED_SHARES = (1.0, 0.5, 0.2)  # of what limits are broken by, that one of these steps is to mend
 MOST_ROW_ROUNDS = 20  # of rows that are added where a step breaks them
-LEAST_QP_SECONDS = 1e-6  # of a quadratic problem that is begun: zero would mean no limit to its solver
 JOINT_LIMIT_TOLERANCE = 1e-7  # of half a range, on the grid; the margins of the joint limits are far larger
-
-
-def solve(
-    hessian: Array,
-    gradient: Array,
-    box: Box,
-    a: Array,
-    low: Array,
-    high: Array,
-    seconds: float = math.inf,
-    limbs: Sequence[Index] = (),
-) -> Step | None:
-    """min ½ dᵀ B d + gᵀ d, box₀ ≤ d ≤ box₁, low ≤ A d ≤ high; None: no feasible step; ``OutOfTime`` after seconds.
-    limbs: variables that B has in blocks of their own, all of them; none: it has one. Where no row has to do with two
-    of them either, each is a problem of its own."""
-    began, d, multipliers = time.monotonic(), np.zeros(len(gradient)), np.zeros(len(a))
-    for columns, rows in _problems(a, limbs):
-        own = (hessian[np.ix_(columns, columns)], gradient[columns], (box[0][columns], box[1][columns]))
-        left = max(seconds - (time.monotonic() - began), LEAST_QP_SECONDS)
-        found = _with_few_rows(*own, a[np.ix_(rows, columns)], low[rows], high[rows], left)
-        if found is None:
-            return None
-        d[columns], multipliers[rows] = found
-    return d, multipliers
-
-
-def _problems(a: Array, limbs: Sequence[Index]) -> Iterator[tuple[Index, Index]]:
-    """Variables and rows of problems that have nothing to do with each other."""
-    if len(limbs) < 2:
-        yield np.arange(a.shape[1]), np.arange(len(a))
-        return
-    reached = np.stack([a[:, limb].any(axis=1) for limb in limbs], axis=1)  # (M, limbs)
-    for rows, members in independent_blocks(np.vstack([reached, np.eye(len(limbs))])):
-        yield np.sort(np.concatenate([limbs[k] for k in members])), rows[rows < len(a)]
-
-
-def _with_few_rows(
-    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float
-) -> Step | None:
-    """The same with the nearest rows first, where there are many, and those added that a step breaks: few of thousands
-    hold it, and a solver's work grows with all of them."""
-    few = FEW_ROWS_PER_VARIABLE * len(gradient)
-    if len(a) <= 2 * few:
-        return _solved(hessian, gradient, box, a, low, high, seconds)
-    size = np.maximum(np.linalg.norm(a, axis=1), 1e-300)
-    taken = np.zeros(len(a), dtype=np.bool_)
-    taken[np.argpartition(np.minimum(high, -low) / size, few)[:few]] = True
-    began = time.monotonic()
-    for _ in range(MOST_ROW_ROUNDS):
-        left = max(seconds - (time.monotonic() - began), LEAST_QP_SECONDS)
-        found = _solved(hessian, gradient, box, a[taken], low[taken], high[taken], left)
-        if found is None:
-            return None
-        value = a @ found[0]
-        broken = (np.maximum(low - value, value - high) > QP_TOLERANCE) & ~taken
-        if not broken.any():
-            multipliers = np.zeros(len(a))
-            multipliers[taken] = found[1]
-            return found[0], multipliers
-        taken |= broken
-    return _solved(hessian, gradient, box, a, low, high, seconds)
-
-
-def _solved(
-    hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array, seconds: float
-) -> Step | None:
-    upper = np.minimum(np.concatenate([box[1], high]), DAQP_INFINITY)
-    lower = np.maximum(np.concatenate([box[0], low]), -DAQP_INFINITY)
-    limit = {} if math.isinf(seconds) else {"time_limit": seconds}
-    d, _, flag, info = daqp.solve(hessian, gradient, a, upper, lower, primal_tol=QP_TOLERANCE, **limit)
-    if flag == DAQP_TIME_UP_FLAG:
-        raise OutOfTime
-    if flag == 1 and np.isfinite(d).all():
-        return np.array(d), np.array(info["lam"])[len(d) :]
-    return _interior_point(hessian, gradient, box, a, low, high)
-
-
-def _interior_point(hessian: Array, gradient: Array, box: Box, a: Array, low: Array, high: Array) -> Step | None:
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = QP_TOLERANCE
-    solver.setup(hessian, gradient, None, None, a, low, high, *box)
-    if solver.solve() != piqp.PIQP_SOLVED:
-        return None
-    return np.array(solver.result.x), np.array(solver.result.z_u) - np.array(solver.result.z_l)
 
 
 @dataclass(frozen=True)
@@ -161,6 +76,12 @@ class Proposal:
     rows: Pairs
     multipliers: Array
 
+    @property
+    def holding(self) -> Proposal:
+        """With the rows that hold it."""
+        active = self.multipliers != 0.0
+        return Proposal(self.d, tuple(x[active] for x in self.rows), self.multipliers[active])
+
     def predicted(self, g: Array, b: Array) -> float:
         return -float(g @ self.d + 0.5 * self.d @ b @ self.d)
 
@@ -175,15 +96,36 @@ def minimise(
     return run
 
 
+def restored(problem: Program, y: Array, settings: SQPSettings | None = None) -> Array | None:
+    """The nearest motion to y, about, that keeps all limits on their grids; None where few steps do not lead to one."""
+    run = Minimisation(problem, y, settings or SQPSettings())
+    nothing, identity = np.zeros(len(y)), np.eye(len(y))
+    for _ in range(MOST_RESTORING_STEPS):
+        now = problem.nonlinear.linearised(y)
+        if (now.values >= 0.0).all() and problem.limits.room(y) >= -JOINT_LIMIT_TOLERANCE:
+            return y
+        rows, values = run._near(now)
+        for share in RESTORED_SHARES:
+            asked = np.where(values < 0.0, share * values, values)
+            if (found := run._step(y, nothing, identity, now, rows, asked)) is not None:
+                break
+        else:
+            return None
+        y = y + found.d
+    return None
+
+
 class Minimisation:
     """y, value: the last feasible point; how it was reached, and why that ended."""
 
     def __init__(self, problem: Program, y: Array, settings: SQPSettings) -> None:
         self.problem, self.settings = problem, settings
         self.y, self.value, self.iteration, self.evaluations, self.reason = y, np.inf, 0, 0, "stopped"
-        self._radius = settings.radius
-        self._kept: Pairs = np.nonzero(np.zeros((0, 0)))  # joint-limit rows that were active
-        limits = problem.limits  # (R, n): change of a row per unit step, in half ranges:
+        self._radius, limits = settings.radius, problem.limits
+        self._held = np.zeros_like(limits.scale)  # (R, n) multipliers of the joint limits, of the last step
+        self._held_nonlinear = np.zeros((len(problem.nonlinear.margins), len(problem.nonlinear.grid.time)))
+        self._held_box = np.zeros(len(y))
+        # (R, n): change of a row per unit step, in half ranges:
         self._linear_scale: Array = np.linalg.norm(limits.matrix, axis=1)[:, None] / limits.scale
 
     def _descended(self, report: Report | None) -> str:
@@ -198,12 +140,11 @@ class Minimisation:
                 return "stopped"
             if (b := hessian) is None:  # a step along −g should be about as long as the trust region
                 b = np.eye(len(g)) * max(float(np.linalg.norm(g)), 1e-12) / (2.0 * self._radius)
-            near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + settings.push_back)
-            if (found := self._step(y, g, b, now, near, now.values[near])) is None:
+            if (found := self._step(y, g, b, now, *self._near(now))) is None:
                 return "no step"
             if found.predicted(g, b) <= settings.tolerance * max(1.0, abs(f)):
                 return "converged"
-            trial = self._feasible_trial(y, g, b, now, found)
+            trial, after = self._feasible_trial(y, g, b, now, found)
             d = (trial or found).d
             f_new, g_new = (np.inf, g) if trial is None else self._tried(y + d, g)
             ratio = (f - f_new) / max((trial or found).predicted(g, b), 1e-300)
@@ -212,8 +153,8 @@ class Minimisation:
                 if self._radius < LEAST_TRUST_RADIUS:
                     return "trust region"
                 continue
-            after = nonlinear.linearised(y + d)
-            change = g_new - g - trial.multipliers @ (after.rows(*trial.rows) - now.rows(*trial.rows))
+            holding = trial.holding
+            change = g_new - g - holding.multipliers @ (after.rows(*holding.rows) - now.rows(*holding.rows))
             hessian = _by_limbs(b, d, change, self.problem.limbs, first=hessian is None)
             y, f, g, now = y + d, f_new, g_new, after
             if ratio < 0.25:
@@ -235,31 +176,43 @@ class Minimisation:
         except LoopError:
             return np.inf, g
 
+    def _near(self, now: LinearisedLimits) -> tuple[Pairs, Array]:
+        """Nonlinear rows that a step may break, and their values."""
+        near = np.nonzero(now.values < 0.3 * now.reach(self._radius) + self.settings.push_back)
+        return near, now.values[near]
+
     def _step(self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, values: Array) -> Proposal | None:
         """The step for nonlinear rows with given values of c at d = 0 (true, or corrected ones)."""
-        jacobian = now.rows(*rows)
         for aim in (self.settings.push_back, 0.0):
-            if (found := self._solve(y, g, b, jacobian, aim - values)) is not None:
-                return Proposal(found[0], rows, -found[1][: len(values)])
+            if (found := self._solve(y, g, b, now, rows, aim - values)) is not None:
+                return Proposal(found[0], rows, -found[1])
         return None
 
-    def _feasible_trial(self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal) -> Proposal | None:
-        """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough."""
-        for _ in range(self.settings.corrections):
-            values = self.problem.nonlinear.values(y + step.d)
-            if (values >= 0.0).all():
-                return step
-            taking = values < self.settings.push_back
+    def _feasible_trial(
+        self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal
+    ) -> tuple[Proposal | None, LinearisedLimits]:
+        """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough, and the
+        limits there: most often the first one does, and is where the next step begins."""
+        for correction in range(self.settings.corrections + 1):
+            there = self.problem.nonlinear.linearised(y + step.d)
+            if (there.values >= 0.0).all():
+                return step, there
+            if correction == self.settings.corrections:
+                break
+            taking = there.values < self.settings.push_back
             taking[step.rows] = True
             rows = np.nonzero(taking)
-            if (found := self._step(y, g, b, now, rows, values[rows] - now.rows(*rows) @ step.d)) is None:
-                return None
+            values = there.values[rows] - now.changes(rows[0], rows[1], step.d)
+            if (found := self._step(y, g, b, now, rows, values)) is None:
+                break
             step = found
-        return step if (self.problem.nonlinear.values(y + step.d) >= 0.0).all() else None
+        return None, now
 
-    def _solve(self, y: Array, g: Array, b: Array, extra: Array, extra_low: Array) -> Step | None:
-        """The quadratic problem with rows extra d ≥ extra_low; joint-limit rows are added as they are needed. The step
-        is cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
+    def _solve(
+        self, y: Array, g: Array, b: Array, now: LinearisedLimits, rows: Pairs, nonlinear_low: Array
+    ) -> Step | None:
+        """The quadratic problem with nonlinear rows J d ≥ nonlinear_low; rows are added as they are needed. The step is
+        cut where it would leave a joint limit that the subproblem had not seen, or by rounding."""
         limits, variables = self.problem.limits, self.problem.limits.variables
         deadline, radius = self.problem.nonlinear.deadline, self._radius
         lower, upper = np.full(len(y), -radius), np.full(len(y), radius)
@@ -267,34 +220,78 @@ class Minimisation:
             lower[-1] = max(-radius, variables.stretch[0] - y[-1])
             upper[-1] = min(radius, variables.stretch[1] - y[-1])
         before = limits.slack(y) / limits.scale
-        near = before.min(axis=0) < 0.35 * radius * self._linear_scale
-        near[self._kept] = True
-        for _ in range(self.settings.lazy_rounds):
+        room = before.min(axis=0) / np.maximum(self._linear_scale, 1e-300)  # to each row, in steps
+        near, taken = room < 0.35 * radius, np.ones(len(nonlinear_low), dtype=np.bool_)
+        many = np.count_nonzero(near) + len(taken) > MANY_ROWS_PER_VARIABLE * len(y)
+        if many:
+            far = -nonlinear_low / np.maximum(now.reach(1.0)[rows], 1e-300)
+            few = FEW_ROWS_PER_VARIABLE * len(y)
+            nearest = np.partition(np.concatenate([far, room[near]]), few)[few]
+            near, taken = near & (room <= nearest), (far <= nearest) | (self._held_nonlinear[rows] != 0.0)
+        near |= self._held != 0.0
+        program = QuadraticProgram(b, g, (lower, upper), self.problem.limbs)
+        made = _Made(now, rows)
+        for _ in range(MOST_ROW_ROUNDS if many else self.settings.lazy_rounds):
             chosen = np.nonzero(near)
             a, l, h = limits.rows(y, chosen[0], chosen[1], before)
-            rows, low = np.vstack([extra, a]), np.concatenate([extra_low, l])
-            high = np.concatenate([np.full(len(extra), np.inf), h])
+            which = np.flatnonzero(taken)
+            held = np.concatenate([self._held_nonlinear[rows][which], np.resize(self._held[chosen], len(l))])
+            second_sides = -1 - np.arange(len(l) - len(chosen[0]))  # where the duration is free
+            given = QuadraticRows(
+                a=np.vstack([made.of(which), a]),
+                low=np.concatenate([nonlinear_low[which], l]),
+                high=np.concatenate([np.full(len(which), np.inf), h]),
+                numbers=np.concatenate([which, len(taken) + np.flatnonzero(near), second_sides]),
+                multipliers=held if many else np.zeros(len(held)),
+            )
             deadline.check()
             left = max(deadline.left, LEAST_QP_SECONDS)
-            found = solve(b, g, (lower, upper), rows, low, high, left, self.problem.limbs)
+            found = program.solve(given, self._held_box if many else np.zeros(len(y)), left)
             if found is None:
                 return None
-            d, multipliers = found
+            d, self._held_box, multipliers = found
+            self._hold(rows, which, chosen, multipliers)
             after = limits.slack(y + d) / limits.scale
-            broken = after.min(axis=0) < -0.5 * JOINT_LIMIT_TOLERANCE
-            if not (broken & ~near).any():
+            broken = (after.min(axis=0) < -0.5 * JOINT_LIMIT_TOLERANCE) & ~near
+            missed = np.zeros_like(taken)
+            if not taken.all():
+                rest = np.flatnonzero(~taken)
+                reached = now.changes(rows[0][rest], rows[1][rest], d)
+                missed[rest] = reached < nonlinear_low[rest] - QP_TOLERANCE
+            if not broken.any() and not missed.any():
                 break
-            near |= broken
-        active = multipliers[len(extra) :] != 0.0
-        if variables.stretch is not None:
-            active = active[: len(chosen[0])] | active[len(chosen[0]) :]
-        self._kept = tuple(numbers[active] for numbers in chosen)
+            near, taken = near | broken, taken | missed
+        of_nonlinear = np.zeros(len(taken))
+        of_nonlinear[which] = multipliers[: len(which)]
         before, after = before + JOINT_LIMIT_TOLERANCE, after + JOINT_LIMIT_TOLERANCE
-        broken = after < 0.0
-        if not broken.any():
-            return d, multipliers
-        room = np.maximum(before[broken], 0.0)
-        return float((room / (room - after[broken])).min()) * d, multipliers
+        outside = after < 0.0
+        if not outside.any():
+            return d, of_nonlinear
+        share = np.maximum(before[outside], 0.0)
+        return float((share / (share - after[outside])).min()) * d, of_nonlinear
+
+    def _hold(self, rows: Pairs, which: Index, chosen: Pairs, multipliers: Array) -> None:
+        """Remember the multipliers of a step: of nonlinear rows, then of joint limits, twice (once for each side) where
+        the duration is free."""
+        self._held_nonlinear[:], self._held[:] = 0.0, 0.0
+        self._held_nonlinear[rows[0][which], rows[1][which]] = multipliers[: len(which)]
+        sides = 1 if self.problem.limits.variables.stretch is None else 2
+        self._held[chosen] = multipliers[len(which) :].reshape(sides, len(chosen[0])).sum(axis=0)
+
+
+class _Made:
+    """Rows of the nonlinear limits, each made once."""
+
+    def __init__(self, now: LinearisedLimits, rows: Pairs) -> None:
+        self.now, self.rows = now, rows
+        self.known = np.full(len(rows[0]), -1)
+        self.jacobian = np.zeros((0, now.variables.size))
+
+    def of(self, which: Index) -> Array:
+        new = which[self.known[which] < 0]
+        self.known[new] = len(self.jacobian) + np.arange(len(new))
+        self.jacobian = np.vstack([self.jacobian, self.now.rows(self.rows[0][new], self.rows[1][new])])
+        return np.asarray(self.jacobian[self.known[which]])
 
 
 def _by_limbs(b: Array, d: Array, change: Array, limbs: Sequence[Index], *, first: bool) -> Array:
