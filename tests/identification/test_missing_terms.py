@@ -23,7 +23,7 @@ from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT, Mode
 from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Severity
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Stribeck, Viscous
-from exciter.pipeline.identify import covariance_of
+from exciter.pipeline.counted_uncertainty import covariance_of
 from exciter.robot import load
 
 ROBOT = load("kuka-ir361")

@@ -24,7 +24,7 @@ from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
 from exciter.identification.uncertainty.torque_timing import HALF_SAMPLE_STD, timing_error
 from exciter.parameters.terms import Coulomb, Offset, RotorInertia, Viscous
-from exciter.pipeline.identify import covariance_of
+from exciter.pipeline.counted_uncertainty import covariance_of
 from exciter.robot import load
 
 ROBOT = load("kuka-ir361")

@@ -26,6 +26,7 @@ from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Observed, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns, DesignRows, TorqueRows
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
+from exciter.excitation.excitable import check_excitable
 from exciter.excitation.files.trajectory_files import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
@@ -38,7 +39,6 @@ from exciter.excitation.validation_motion.random_families import DrawnMotion, ce
 from exciter.notes import Note, warning
 from exciter.parameters import inertial
 from exciter.parameters.perturbation_bounds import PerturbationBounds
-from exciter.robot.loop_reach import swing_room
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.workers import one_thread
@@ -287,7 +287,7 @@ def design(
         before = [] if kept is None else kept.attempts(starts, deadline)
         beginning = NEVER if before else deadline  # what was found already is not lost for want of time
         beginning.check()
-        _check_excitable(search)
+        check_excitable(search)
         beginning.check()
         limited = np.isfinite(deadline.at)
         rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
@@ -416,9 +416,6 @@ def _best_of(
     raise refused or OutOfTime
 
 
-TRIED_SWING_SHARES = (0.3, 0.5, 0.8, 1.0)  # of the ranges of the joints, of motions that limits do not hold
-
-
 @dataclass(frozen=True, eq=False)
 class _Rehearsal:
     """What comes after a search that has a time limit, tried on the initial motion before it: the motion, as it may be
@@ -477,28 +474,3 @@ def _rehearsed(
         other += export_seconds(search.model.robot, curve, file_rate, found.certificate_seconds, nodes) + REPORT_SECONDS
         overtime = deadline.overtime
     return replace(found, other_seconds=other).within(deadline, overtime)
-
-
-def _check_excitable(search: Search) -> None:
-    """Refuse parameters that no motion of the family tells anything about, by name. Weak ones may look so in one."""
-    objective, trajectory, samples = search.objective, search.trajectory, search.samples
-    low, high = objective.model.robot.position_range()
-    times, rng = trajectory.sample_times(samples), np.random.default_rng(0)
-    names: list[str] = []
-    for part in TRIED_SWING_SHARES:
-        swing = trajectory.random(rng, len(low))
-        size = np.ptp(trajectory.basis(times, 0)[0] @ swing.T, axis=0)
-        middle, swing = 0.5 * (low + high), part * ((high - low) / size)[:, None] * swing
-        steps = motion(trajectory, trajectory.still(middle) + swing, times).q - middle
-        middle, share = swing_room(objective.model.robot, middle, steps)
-        delta = trajectory.still(middle) + share * swing
-        if search.locked is not None:
-            stands = ~np.isnan(search.locked)
-            delta[stands] = trajectory.still(search.locked)[stands]
-        if not (found := objective.unexcited(motion(trajectory, delta, times))):
-            return
-        names = names or found
-    raise ExciterError(
-        f"the criterion is infinite: no motion of this kind excites {', '.join(names)} with {samples} samples; "
-        f"leave {'it' if len(names) == 1 else 'them'} out, let more joints move, or take more samples"
-    )

@@ -265,16 +265,16 @@ def choose_automatically(
                 step=step,
             )
         )
-    stands = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
+    leaning = robot if chosen.gravity is None else robot.with_gravity(chosen.gravity)
     settled = _settled(config, both, chosen)
     if settings.dead_zone is None:
-        settled = settled.with_settings(dead_zone=slowest_seen(settled, stands, chosen.runs))
+        settled = settled.with_settings(dead_zone=slowest_seen(settled, leaning, chosen.runs))
     choices += [one for one in chosen.choices if prior is not None or one.part != "weight"]
     if settings.dead_zone is None:
-        choices.append(_rest_choice(settled, stands, chosen.runs))
+        choices.append(_rest_choice(settled, leaning, chosen.runs))
     if settings.estimator is None:
         choices += ESTIMATOR_CHOICES[: 1 if settings.noise is not None else None]
-    return Automatic(config=settled, robot=stands, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
+    return Automatic(config=settled, robot=leaning, runs=chosen.runs, chosen=chosen, choices=tuple(choices))
 
 
 def without_idle_friction(problem: Problem, standard: Array) -> tuple[JointTerms, tuple[str, ...]]:

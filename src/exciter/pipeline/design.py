@@ -38,7 +38,8 @@ from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, v
 from exciter.pipeline.settings_file import FileContent, changed, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
-from exciter.robot.robot import FREE_BASE_JOINTS, Robot, named
+from exciter.robot.names import named
+from exciter.robot.robot import FREE_BASE_JOINTS, Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
 from exciter.typing import Array

@@ -24,26 +24,19 @@ from exciter.identification.formulations.dynamic import BaseWrench, InverseDynam
 from exciter.identification.formulations.formulation import Formulation, word_of
 from exciter.identification.formulations.gain_free import GainFree, JointwiseBase
 from exciter.identification.found_loads import (
-    GAINS_COUNT,
     CompletedLoad,
     beyond_reversals,
     complete_load,
     find_load,
-    with_what_was_found,
 )
 from exciter.identification.gain_ratios import GainRatios, gain_ratios
-from exciter.identification.identification import Identification, Uncertainty, judging
+from exciter.identification.identification import Identification, judging
 from exciter.identification.identify_config import (
     CHOOSE_FRICTION,
-    Errors,
     IdentifyConfig,
     IdentifySettings,
-    IndependentErrors,
-    has_one_sigma,
     terms_of,
-    with_uncertainty,
 )
-from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import limb_spreads, standing_notes
@@ -54,12 +47,10 @@ from exciter.identification.runs.unseen_joints import UnseenJoints
 from exciter.identification.selection.friction_candidates import fixed_friction
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.drift import Drift, find_drift
-from exciter.identification.uncertainty.missing_terms import find_missing
-from exciter.identification.uncertainty.motion_noise import motion_noise_error
-from exciter.identification.uncertainty.torque_timing import timing_error
 from exciter.notes import Note, done, note
 from exciter.parameters.terms.friction import BoundDryFriction
 from exciter.pipeline import settings_file as given
+from exciter.pipeline.counted_uncertainty import covariance_of
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.logs import Log, Logs, Progress, payload_notes, read_logs, sided, unseen_progress
@@ -167,10 +158,9 @@ def identify(
             found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
     if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
-        spreads = limb_spreads(problem.model, found.estimate.standard)
-        known = prior_of(estimator)
-        masses = None if known is None else link_masses(problem, found.estimate, known)
-        ready = ready.noted(*(spread.note for spread in spreads), *(() if masses is None else (masses.note,)))
+        ready = ready.noted(*(spread.note for spread in limb_spreads(problem.model, found.estimate.standard)))
+        if (known := prior_of(estimator)) and (masses := link_masses(problem, found.estimate, known)):
+            ready = ready.noted(masses.note)
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
@@ -468,40 +458,3 @@ def compared(
     covariances = {name: covariance_of(method.estimator, config.uncertainty) for name, method in methods.items()}
     judge = config.evaluation(runs, tuple(validation))
     return compare_methods(model, runs, [*methods.values()], validation, judge, covariances)
-
-
-def covariance_of(
-    estimator: Estimator,
-    errors: Errors,
-    doubts: Sequence[Mapping[str, float]] = (),
-    loads: Sequence[CompletedLoad] = (),
-    gains: DriveGains | None = None,
-) -> Uncertainty:
-    """Standard deviations as the configuration wants them, with those of loads and gains that were found before, and of
-    friction that could be a simpler one (``FrictionChoice.doubts``), of the timing, and of what residuals show."""
-    scales = None if gains is None or gains.shared is not None else gains.relative_covariance
-
-    def judged(problem: Problem, estimate: Estimate) -> Estimate:
-        estimate = with_uncertainty(problem, estimator, estimate, errors)
-        if loads or scales is not None:
-            estimate = with_what_was_found(problem, estimate, loads, scales)
-        if gains is not None and gains.shared is not None and gains.names == estimate.names:
-            covariance, said = estimate.covariance + gains.shared, (*estimate.assumptions, *GAINS_COUNT)
-            estimate = replace(estimate, covariance=covariance, assumptions=said)
-        if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
-            return estimate
-        if doubts:
-            known = [problem.base.standard[k] for k in problem.base.independent]
-            changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
-            estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
-        late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
-        if late is not None:
-            estimate = estimate.with_error(late.change, *late.assumptions)
-        if (noisy := motion_noise_error(problem.bounded, estimate)) is not None:
-            estimate = estimate.with_error(noisy.change, *noisy.assumptions)
-        if lacking is not None:
-            estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
-            estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
-        return estimate
-
-    return judged

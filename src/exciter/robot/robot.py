@@ -26,9 +26,7 @@ from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
-from exciter.robot.names import bodies_have as bodies_have
-from exciter.robot.names import check_name
-from exciter.robot.names import named as named
+from exciter.robot.names import check_name, named
 from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
@@ -150,9 +148,8 @@ class Robot:
         object.__setattr__(self, "gravity", gravity)
         if self.ground is not None and not math.isfinite(self.ground):
             raise RobotError(f"ground of robot '{self.name}' is {self.ground}; give a finite height in m, or None")
-        friction = {
-            k: frozen_array(v, (len(self.drives),), f"{k} of robot '{self.name}'") for k, v in self.friction.items()
-        }
+        size = (len(self.drives),)
+        friction = {k: frozen_array(v, size, f"{k} of robot '{self.name}'") for k, v in self.friction.items()}
         object.__setattr__(self, "friction", MappingProxyType(friction))
         check_name("robot's", self.name)
         for what in ("frame", "capsule"):

@@ -24,7 +24,8 @@ from exciter.robot.coupling import Mimic
 from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.robot import Frame, JointKind, named
+from exciter.robot.names import named
+from exciter.robot.robot import Frame, JointKind
 from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, outside_note, parse_xml, refuse_xacro
 from exciter.typing import Array
@@ -65,6 +66,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
     carried |= {order[0]: ("", np.eye(3), np.zeros(3), None)}
     shapes, shapeless, outside = read_shapes(root, path.parent, mesh_root)
     closed, references = _unseen(links, outside), list(dict.fromkeys(name for _, _, name in outside))
+    left_closed = [outside_note(references, mesh_root or path.parent)] if references else []
     fixed = [joint for joint in joints if joint.get("type") == "fixed"]
     mimics = [mimic for joint in joints if joint not in fixed and (mimic := _mimic(joint)) is not None]
     unmoved = {joint.get("name", "") for joint in fixed}
@@ -78,7 +80,7 @@ def plain_urdf(path: Path, mesh_root: Path | None = None) -> PlainDescription:
         mimics=tuple(mimic for mimic in mimics if mimic.leader not in unmoved),
         still={mimic.follower: mimic.offset for mimic in mimics if mimic.leader in unmoved},
         grounded=(order[0],),
-        notes=(*_notes(joints, shapeless, closed), *([outside_note(references, mesh_root or path.parent)] if references else [])),
+        notes=(*_notes(joints, shapeless, closed), *left_closed),
         lacking=_simulator_forces(root, joints),
         unlimited=UNLIMITED_IN_URDF,
     )
