@@ -46,8 +46,8 @@ from exciter.identification.identify_config import (
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.limbs import limb_spreads, standing_notes
-from exciter.identification.link_masses import link_masses
+from exciter.identification.limbs import standing_notes
+from exciter.identification.link_masses import notes_of_links
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
@@ -166,19 +166,15 @@ def identify(
             problem = replace(problem, model=replace(problem.model, terms=terms))
             found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
-    if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
-        spreads = limb_spreads(problem.model, found.estimate.standard)
-        known = prior_of(estimator)
-        masses = None if known is None else link_masses(problem, found.estimate, known)
-        ready = ready.noted(*(spread.note for spread in spreads), *(() if masses is None else (masses.note,)))
+    if found.physically_consistent and problem.model.robot.free_base:
+        ready = ready.noted(*notes_of_links(problem, found.estimate, prior_of(estimator)))
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
     payload = payload_of(ready, equations, gains) if loads else None
     inertia = None  # a force plate alone does not tell whether the model can be simulated
     if found.problem.names == found.problem.model.base.names:
-        estimate = found.estimate
-        inertia = told_inertia_matrix(problem.model, estimate.values, estimate.covariance, estimate.standard)
+        inertia = told_inertia_matrix(problem.model, found.estimate)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(
@@ -495,10 +491,9 @@ def covariance_of(
             changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
             estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
-        if late is not None:
-            estimate = estimate.with_error(late.change, *late.assumptions)
-        if (noisy := motion_noise_error(problem.bounded, estimate)) is not None:
-            estimate = estimate.with_error(noisy.change, *noisy.assumptions)
+        for off in (late, motion_noise_error(problem.bounded, estimate)):
+            if off is not None:
+                estimate = estimate.with_error(off.change, *off.assumptions)
         if lacking is not None:
             estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
             estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))
