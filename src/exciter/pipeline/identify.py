@@ -159,9 +159,7 @@ def identify(
     if automatic is not None and found.estimate.standard is not None:
         terms, gone = without_idle_friction(problem, found.estimate.standard)
         if terms != problem.model.terms:
-            named = (
-                f"left out, for it ended at zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
-            )
+            named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
             ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
             problem = replace(problem, model=replace(problem.model, terms=terms))
             found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
