@@ -244,8 +244,8 @@ def choose_automatically(
         both, choice = choose_equation_filter(runs)
         choices.append(choice)
     prior = prior_of(settings.estimator or PhysicallyConsistent())
-    known, stands = prior or Prior(), bool(stances(parts))
-    if stands and settings.friction != FRICTION_AS_GIVEN:
+    known, on_feet = prior or Prior(), bool(stances(parts))
+    if on_feet and settings.friction != FRICTION_AS_GIVEN:
         choices.append(FRICTION_OF_LEGS)
     with one_thread():
         chosen = choose_settings(
@@ -256,7 +256,7 @@ def choose_automatically(
                 band=motion_band(parts),
                 remake=remake,
                 route=settings.route is None and all(part.series is None for part in parts),
-                friction=settings.friction != FRICTION_AS_GIVEN and not stands,
+                friction=settings.friction != FRICTION_AS_GIVEN and not on_feet,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
                 tilt=may_lean(config.robot.gravity, runs),

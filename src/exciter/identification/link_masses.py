@@ -11,6 +11,7 @@ mass."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy import linalg
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.estimate import Estimate, student_quantile
 from exciter.identification.information.problem import Problem
+from exciter.identification.limbs import limb_spreads
 from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PhysicalEstimate
 from exciter.identification.physical.prior_metric import StandardEquations, link_rows
 from exciter.notes import Note, note
@@ -86,3 +88,13 @@ def link_masses(problem: Problem, estimate: Estimate, prior: Prior) -> LinkMasse
         told=1.0 - hidden / np.maximum(before, 1e-300),
         freedom=estimate.freedom,
     )
+
+
+def notes_of_links(problem: Problem, estimate: Estimate, prior: Prior | None) -> Iterator[Note]:
+    """Of a full set: how far limbs that are alike differ, and masses with their σ; prior: with which it was found."""
+    if estimate.standard is None:
+        return
+    for spread in limb_spreads(problem.model, estimate.standard):
+        yield spread.note
+    if prior is not None and (masses := link_masses(problem, estimate, prior)) is not None:
+        yield masses.note

@@ -52,10 +52,9 @@ def covariance_of(
             changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
             estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
-        if late is not None:
-            estimate = estimate.with_error(late.change, *late.assumptions)
-        if (noisy := motion_noise_error(problem.bounded, estimate)) is not None:
-            estimate = estimate.with_error(noisy.change, *noisy.assumptions)
+        for off in (late, motion_noise_error(problem.bounded, estimate)):
+            if off is not None:
+                estimate = estimate.with_error(off.change, *off.assumptions)
         if lacking is not None:
             estimate = estimate.with_error(lacking.change, *assumed("what the model lacks counts by what it changes"))
             estimate = replace(estimate, notes=(*estimate.notes, *(one.note for one in lacking.missing)))

@@ -39,8 +39,8 @@ from exciter.identification.identify_config import (
 )
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
-from exciter.identification.limbs import limb_spreads, standing_notes
-from exciter.identification.link_masses import link_masses
+from exciter.identification.limbs import standing_notes
+from exciter.identification.link_masses import notes_of_links
 from exciter.identification.payload import PayloadEstimate
 from exciter.identification.runs.run import Run
 from exciter.identification.runs.unseen_joints import UnseenJoints
@@ -150,25 +150,20 @@ def identify(
     if automatic is not None and found.estimate.standard is not None:
         terms, gone = without_idle_friction(problem, found.estimate.standard)
         if terms != problem.model.terms:
-            named = (
-                f"left out, for it ended at zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
-            )
+            named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
             ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
             problem = replace(problem, model=replace(problem.model, terms=terms))
             found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
 
-    if found.physically_consistent and found.estimate.standard is not None and problem.model.robot.free_base:
-        ready = ready.noted(*(spread.note for spread in limb_spreads(problem.model, found.estimate.standard)))
-        if (known := prior_of(estimator)) and (masses := link_masses(problem, found.estimate, known)):
-            ready = ready.noted(masses.note)
+    if found.physically_consistent and problem.model.robot.free_base:
+        ready = ready.noted(*notes_of_links(problem, found.estimate, prior_of(estimator)))
 
     progress("checking")
     equations = found.judge if shown_by == judge else judging(problem, judge)
     payload = payload_of(ready, equations, gains) if loads else None
     inertia = None  # a force plate alone does not tell whether the model can be simulated
     if found.problem.names == found.problem.model.base.names:
-        estimate = found.estimate
-        inertia = told_inertia_matrix(problem.model, estimate.values, estimate.covariance, estimate.standard)
+        inertia = told_inertia_matrix(problem.model, found.estimate)
     if inertia is not None and not (found.physically_consistent or inertia.sure):
         ready = ready.noted(inertia.note)
     result = Identified(

@@ -153,7 +153,7 @@ def validate(
     inertia, simulations, zone = None, list[SimulationCheck](), config.dead_zone(())
     if model.of_torques:
         progress("searching the inertia matrix")
-        inertia = told_inertia_matrix(dynamics, estimate.values, estimate.covariance, estimate.standard)
+        inertia = told_inertia_matrix(dynamics, estimate)
     stands = any(dynamics.stances)  # on forces that nobody knows, without which it would fall
     for run in runs if model.of_torques and not stands and not not_simulated(dynamics.robot) else ():
         progress(f"simulating {Path(run.name).name}")

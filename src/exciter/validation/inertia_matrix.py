@@ -22,6 +22,7 @@ from scipy.stats import qmc
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.closed_loop.closed_loop import dry_friction
+from exciter.identification.information.estimate import Estimate
 from exciter.notes import Note, warning
 from exciter.parameters.terms.friction import DryFriction
 from exciter.robot.loop_reach import within_reach
@@ -167,17 +168,15 @@ def check_inertia_matrix(
     )
 
 
-def told_inertia_matrix(
-    model: DynamicModel, values: ArrayLike, covariance: ArrayLike, standard: ArrayLike | None
-) -> InertiaMatrix | None:
+def told_inertia_matrix(model: DynamicModel, estimate: Estimate) -> InertiaMatrix | None:
     """The same; of a robot that stood on unknown forces by its full set of parameters, where there is one. What the
     feet hid, masses that never moved, is in A all the same: base values of a stance do not make it."""
     if not any(model.stances):
-        return check_inertia_matrix(model, values, covariance)
-    if standard is None:
+        return check_inertia_matrix(model, estimate.values, estimate.covariance)
+    if estimate.standard is None:
         return None
     whole = replace(model, stances=())
-    return check_inertia_matrix(whole, whole.base.base_values(np.asarray(standard, dtype=float)))
+    return check_inertia_matrix(whole, whole.base.base_values(estimate.standard))
 
 
 def base_chi(model: DynamicModel, values: ArrayLike) -> Array:
