@@ -24,7 +24,7 @@ from exciter.experiment.recording.own_log_format import write_recording, written
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual import motion_execution
 from exciter.experiment.virtual.motion_execution import ExecutionPlan
-from exciter.experiment.virtual.standing import StandingControl, StandingNoise, StandingRobot, Stood
+from exciter.experiment.virtual.standing import StandingControl, StandingNoise, StandingRobot, Stood, rolled_motion
 from exciter.experiment.virtual.true_parameters import FRICTION_FIELDS, TrueFriction, Truth
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import Note, texts, warning
@@ -194,9 +194,10 @@ def stand_through(
         np.arange(still + len(wanted)) / rate,
         *(np.concatenate([np.repeat(x[:1], still, axis=0), x]) for x in (wanted.q, wanted.qd, wanted.qdd)),
     )
+    whole = rolled_motion(free, contacts.all, whole)
     stood = StandingRobot(true, contacts, control).stand(whole, free, plan.period)
     stood = stood.between(still / rate, np.inf)
-    error = stood.motion.q - wanted.q
+    error = stood.motion.q - whole.q[still:]
     return StandingRun(
         robot=robot,
         truth=true,
