@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter import __version__
+from exciter.dynamics.contacts import contact_jacobian
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.trajectories.curve import Curve
@@ -67,16 +68,13 @@ class StandingRun:
 
     @cached_property
     def slip(self) -> Array:
-        """(k,) [m] how far each foot went along the ground; round feet roll, which is none."""
-        dynamics, up = Dynamics(self.stood.robot), upward(self.robot)
-        found = []
-        for foot in footings(self.robot):
-            rotation, place = dynamics.placement(foot.a.name, self.stood.motion.q)
-            across = place - place[0]
-            across -= np.outer(across @ up, up)
-            turned = np.linalg.norm(rotation - rotation[0], axis=(1, 2)) / np.sqrt(2.0)
-            found.append(float((np.linalg.norm(across, axis=1) - foot.radius * turned).max()))
-        return np.maximum(0.0, found)
+        """(k,) [m] how far the point of each foot that touches slid along the ground at most: rolling is none."""
+        motion, up = self.stood.motion, upward(self.robot)
+        jacobian = contact_jacobian(Dynamics(self.stood.robot), self.stood.contacts.all, motion.q)
+        speed = np.einsum("Nmj,Nj->Nm", jacobian, motion.qd).reshape(len(motion), -1, 3)
+        across = speed - (speed @ up)[..., None] * up
+        way = np.cumsum(0.5 * np.diff(motion.time)[:, None, None] * (across[1:] + across[:-1]), axis=0)
+        return np.asarray(np.linalg.norm(way, axis=2).max(axis=0))
 
     @cached_property
     def lift(self) -> Array:
