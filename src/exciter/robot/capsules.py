@@ -21,8 +21,9 @@ from exciter.robot.coupling import coupled_motion
 from exciter.robot.geometry import Capsule, Shape
 from exciter.robot.loop_reach import within_reach
 from exciter.robot.motion import Motion
+from exciter.robot.names import bodies_have
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.robot import BASE, Robot, bodies_have
+from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
 
 LARGEST_MESH_BYTES = 100_000_000

@@ -28,8 +28,9 @@ from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.load import RobotOptions
 from exciter.robot.lock import locked_positions
 from exciter.robot.loop_assembly import KinematicLoop, with_loops
+from exciter.robot.names import bodies_have, check_name, named
 from exciter.robot.placeholders import bare_bodies, hidden_in_bodies, is_physical, unreal_bodies
-from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot, bodies_have, check_name, named
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Joint, JointKind, Robot
 from exciter.robot.spatial import moment_matrix
 from exciter.typing import Array
 

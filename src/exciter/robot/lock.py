@@ -14,7 +14,8 @@ import numpy as np
 
 from exciter.errors import RobotError, unknown_name
 from exciter.notes import note
-from exciter.robot.robot import BASE, Carried, Frame, Joint, Robot, carried, named
+from exciter.robot.names import named
+from exciter.robot.robot import BASE, Carried, Frame, Joint, Robot, carried
 from exciter.robot.spatial import axis_rotation, transform_inertia
 
 WILDCARDS = "*?["

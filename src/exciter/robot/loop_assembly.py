@@ -17,7 +17,8 @@ from exciter.errors import RobotError, unknown_name
 from exciter.notes import note, warning
 from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.geometry import frozen_array
-from exciter.robot.robot import BASE, Frame, Robot, named
+from exciter.robot.names import named
+from exciter.robot.robot import BASE, Frame, Robot
 from exciter.robot.ties import Connect, JointTie, Tie, Ties, Weld
 from exciter.settings import Settings, Vector
 from exciter.settings.field_markers import ListOfTexts

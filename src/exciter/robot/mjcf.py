@@ -38,7 +38,8 @@ from exciter.robot.loop_assembly import KinematicLoop
 from exciter.robot.mjcf_loops import loops_of
 from exciter.robot.mjcf_model import FROM_GEOMS, CompiledMjcf, body_inertia, compiled, geom_kind, geom_solid, word_of
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS, COMPILED_ADVICE, refuse_infinite_numbers, refuse_unknown
-from exciter.robot.robot import Frame, named
+from exciter.robot.names import named
+from exciter.robot.robot import Frame
 from exciter.robot.spatial import axis_rotation, homogeneous
 from exciter.robot.xml_safety import parse_xml
 from exciter.typing import Array

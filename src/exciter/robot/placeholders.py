@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.robot.robot import BASE, STANDARD_GRAVITY, Robot, named
+from exciter.robot.names import named
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Robot
 from exciter.robot.spatial import moment_matrix, pseudo_inertia, transform_inertia
 from exciter.typing import Array
 

@@ -26,9 +26,7 @@ from exciter.labelled import table_html
 from exciter.notes import Note, note, warning
 from exciter.robot.geometry import Capsule, OnBody, Shape, frozen_array
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S, Limits, Unlimited
-from exciter.robot.names import bodies_have as bodies_have
-from exciter.robot.names import check_name
-from exciter.robot.names import named as named
+from exciter.robot.names import check_name, named
 from exciter.typing import Array, BoolArray, Index
 
 if TYPE_CHECKING:
@@ -262,10 +260,8 @@ class Robot:
     @property
     def drives(self) -> tuple[Joint, ...]:
         """What joint terms act on: the joints; all bodies where some that follow in loops have drives (actuated)."""
-        if self.coupling is None or self.coupling.constant:
-            return self.joints
-        followers = {body.name for body in self.bodies if body.actuated}.difference(self.joint_names)
-        return self.bodies if followers else self.joints
+        loops, names = self.coupling is not None and not self.coupling.constant, self.joint_names
+        return self.bodies if loops and any(b.actuated and b.name not in names for b in self.bodies) else self.joints
 
     @property
     def pattern(self) -> BoolArray:

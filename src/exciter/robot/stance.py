@@ -19,7 +19,8 @@ from exciter.notes import note
 from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.loop_assembly import with_loops
 from exciter.robot.loop_reach import reach
-from exciter.robot.robot import BASE, FREE_BASE_JOINTS, Frame, Joint, Robot, named
+from exciter.robot.names import named
+from exciter.robot.robot import BASE, FREE_BASE_JOINTS, Frame, Joint, Robot
 from exciter.robot.ties import Connect, Limb
 from exciter.settings import Number, Settings
 from exciter.settings.field_markers import ListOfTexts

@@ -24,7 +24,8 @@ from exciter.robot.coupling import Mimic
 from exciter.robot.description import CentralInertia, JointFacts, Link, LinkShapes, PlainDescription
 from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
-from exciter.robot.robot import Frame, JointKind, named
+from exciter.robot.names import named
+from exciter.robot.robot import Frame, JointKind
 from exciter.robot.spatial import MOMENTS_OF_PHI
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, parse_xml, refuse_xacro
 from exciter.typing import Array

@@ -113,7 +113,7 @@ def rolled_motion(robot: Robot, stance: Stance, motion: Motion) -> Motion:
         """Rates of the legs: J_legs x = −J_base right (N, 6), the least where more would do."""
         jacobian = contact_jacobian(dynamics, stance, q)
         other = np.einsum("Nmj,Nj->Nm", jacobian[:, :, free], right)
-        return -np.einsum("Njm,Nm->Nj", np.linalg.pinv(jacobian[:, :, legs]), other)
+        return np.asarray(-np.einsum("Njm,Nm->Nj", np.linalg.pinv(jacobian[:, :, legs]), other))
 
     step, q = float(motion.time[1] - motion.time[0]), np.array(motion.q)
     for k in range(len(motion) - 1):
