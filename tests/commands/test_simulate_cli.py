@@ -62,6 +62,7 @@ simulate:
   flexibility: {stiffness: 30000, damping: 30, encoder: link}
   payload: {frame: tool, mass: 3.0, centre: [0, 0, 0.1], inertia: [0.01, 0, 0, 0.01, 0, 0.01]}
   simulation_rate: 8000
+  standing: {stiffness: 5, damping: 0.1, friction: 0.7, step: 5.0e-4, noise: {torque: 0.02}}
 """
 PARTS = {
     "truth": TruthSettings, "control": Control, "start": Start, "drive": GearedDrive, "encoder": Encoder,

@@ -14,7 +14,7 @@ import pytest
 import exciter as ex
 from exciter.dynamics.contacts import GroundContact, taken_off, unknown_forces
 from exciter.dynamics.dynamics import Dynamics
-from exciter.errors import MotionError, RobotError
+from exciter.errors import ExciterError, MotionError, RobotError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings
 from exciter.excitation.constraints.not_checked import unchecked
@@ -23,6 +23,8 @@ from exciter.excitation.criteria.observation_rows import DesignColumns, TorqueRo
 from exciter.excitation.files.row_files import commanded, csv_text, parse_csv, parse_ros2, ros2_json, sample
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.experiment.virtual.standing_run import StandingSettings, stand_through
+from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.parameters.terms import Tanh
 from exciter.robot import Motion, Robot
 from exciter.robot.load import RobotOptions
@@ -196,6 +198,21 @@ def test_what_is_proved_of_a_motion_and_what_is_not_checked():
     assert "force left in the friction cone" in broken
     alone = " ".join(note.text for note in unchecked(robot, (), calm))
     assert "forces of the ground, and torques beside them: not among the constraints" in alone
+
+
+def test_a_calm_motion_is_stood_through_in_mujoco(tmp_path):
+    robot = stood()
+    truth = Truth(robot.tree.with_inertias(1.05 * robot.inertias), friction=TrueFriction(0.03, 0.05))
+    curve = from_rest(robot, "base_x", 0.02, 0.8)
+    run = stand_through(robot, curve, truth, StandingSettings(stiffness=60.0, damping=1.0), rate=100.0)
+    assert run.stayed
+    assert run.lift.min() > 0.5 * StanceForces.of(robot).share
+    assert run.stood.motion.q[-1, 0] == pytest.approx(0.02, abs=5e-3)
+    assert run.truth.friction.array("coulomb")[:6].tolist() == [0.0] * 6  # nothing rubs where there is no drive
+    log, *_ = run.save(tmp_path / "log.csv")
+    assert ex.read(log.with_suffix(".yaml")).about.contacts.frames == FEET
+    with pytest.raises(ExciterError, match="does not stand"):
+        stand_through(quadruped(), curve, truth)
 
 
 def test_files_have_the_legs_and_refuse_others():

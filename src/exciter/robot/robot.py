@@ -259,10 +259,8 @@ class Robot:
     @property
     def drives(self) -> tuple[Joint, ...]:
         """What joint terms act on: the joints; all bodies where some that follow in loops have drives (actuated)."""
-        if self.coupling is None or self.coupling.constant:
-            return self.joints
-        followers = {body.name for body in self.bodies if body.actuated}.difference(self.joint_names)
-        return self.bodies if followers else self.joints
+        loops, names = self.coupling is not None and not self.coupling.constant, self.joint_names
+        return self.bodies if loops and any(b.actuated and b.name not in names for b in self.bodies) else self.joints
 
     @property
     def pattern(self) -> BoolArray:

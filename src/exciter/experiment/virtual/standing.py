@@ -101,6 +101,44 @@ def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLi
     return Motion(base.time, q, qd, qdd)
 
 
+def rolled_motion(robot: Robot, stance: Stance, motion: Motion) -> Motion:
+    """The same motion of the base at even instants, with legs whose round feet roll from where they are first: the
+    point that touches stands still, J q̇ = 0, by Runge–Kutta from instant to instant. As it is for pointed feet."""
+    if not any(contact.radius for contact in stance):
+        return motion
+    dynamics, free = Dynamics(robot), list(robot.free_base)
+    legs = [j for j in range(robot.n) if j not in robot.free_base]
+
+    def solved(q: Array, right: Array) -> Array:
+        """Rates of the legs: J_legs x = −J_base right (N, 6), the least where more would do."""
+        jacobian = contact_jacobian(dynamics, stance, q)
+        other = np.einsum("Nmj,Nj->Nm", jacobian[:, :, free], right)
+        return np.asarray(-np.einsum("Njm,Nm->Nj", np.linalg.pinv(jacobian[:, :, legs]), other))
+
+    step, q = float(motion.time[1] - motion.time[0]), np.array(motion.q)
+    for k in range(len(motion) - 1):
+        h, base, rate = step, motion.q[k : k + 2, free], motion.qd[k : k + 2, free]
+        half = 0.5 * base.sum(axis=0) - 0.125 * h * np.diff(rate, axis=0)[0]  # cubic through both ends
+        middle = 1.5 * np.diff(base, axis=0)[0] / h - 0.25 * rate.sum(axis=0)
+        at, slopes = q[k, legs], list[Array]()
+        for part, place, speed in (
+            (0.0, base[0], rate[0]),
+            (0.5, half, middle),
+            (0.5, half, middle),
+            (1.0, base[1], rate[1]),
+        ):
+            trial = q[k : k + 1].copy()
+            trial[0, free], trial[0, legs] = place, at + (part * h * slopes[-1] if slopes else 0.0)
+            slopes.append(solved(trial, speed[None])[0])
+        q[k + 1, legs] = at + h / 6.0 * (slopes[0] + 2.0 * slopes[1] + 2.0 * slopes[2] + slopes[3])
+    qd, qdd = np.array(motion.qd), np.array(motion.qdd)
+    qd[:, legs] = solved(q, motion.qd[:, free])
+    jacobian = contact_jacobian(dynamics, stance, q)
+    right = np.einsum("Nmj,Nj->Nm", jacobian[:, :, free], motion.qdd[:, free]) + contact_bias(robot, stance, q, qd)
+    qdd[:, legs] = -np.einsum("Njm,Nm->Nj", np.linalg.pinv(jacobian[:, :, legs]), right)
+    return Motion(motion.time, q, qd, qdd)
+
+
 def _below(robot: Robot, joint: int) -> set[int]:
     return {j for j in range(robot.n) if joint in robot.ancestors(j)}
 

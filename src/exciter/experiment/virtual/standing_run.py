@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from exciter import __version__
+from exciter.dynamics.contacts import contact_jacobian
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.trajectories.curve import Curve
@@ -24,7 +25,7 @@ from exciter.experiment.recording.own_log_format import write_recording, written
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual import motion_execution
 from exciter.experiment.virtual.motion_execution import ExecutionPlan
-from exciter.experiment.virtual.standing import StandingControl, StandingNoise, StandingRobot, Stood
+from exciter.experiment.virtual.standing import StandingControl, StandingNoise, StandingRobot, Stood, rolled_motion
 from exciter.experiment.virtual.true_parameters import FRICTION_FIELDS, TrueFriction, Truth
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import Note, texts, warning
@@ -67,16 +68,13 @@ class StandingRun:
 
     @cached_property
     def slip(self) -> Array:
-        """(k,) [m] how far each foot went along the ground; round feet roll, which is none."""
-        dynamics, up = Dynamics(self.stood.robot), upward(self.robot)
-        found = []
-        for foot in footings(self.robot):
-            rotation, place = dynamics.placement(foot.a.name, self.stood.motion.q)
-            across = place - place[0]
-            across -= np.outer(across @ up, up)
-            turned = np.linalg.norm(rotation - rotation[0], axis=(1, 2)) / np.sqrt(2.0)
-            found.append(float((np.linalg.norm(across, axis=1) - foot.radius * turned).max()))
-        return np.maximum(0.0, found)
+        """(k,) [m] how far the point of each foot that touches slid along the ground at most: rolling is none."""
+        motion, up = self.stood.motion, upward(self.robot)
+        jacobian = contact_jacobian(Dynamics(self.stood.robot), self.stood.contacts.all, motion.q)
+        speed = np.einsum("Nmj,Nj->Nm", jacobian, motion.qd).reshape(len(motion), -1, 3)
+        across = speed - (speed @ up)[..., None] * up
+        way = np.cumsum(0.5 * np.diff(motion.time)[:, None, None] * (across[1:] + across[:-1]), axis=0)
+        return np.asarray(np.linalg.norm(way, axis=2).max(axis=0))
 
     @cached_property
     def lift(self) -> Array:
@@ -194,9 +192,10 @@ def stand_through(
         np.arange(still + len(wanted)) / rate,
         *(np.concatenate([np.repeat(x[:1], still, axis=0), x]) for x in (wanted.q, wanted.qd, wanted.qdd)),
     )
+    whole = rolled_motion(free, contacts.all, whole)
     stood = StandingRobot(true, contacts, control).stand(whole, free, plan.period)
     stood = stood.between(still / rate, np.inf)
-    error = stood.motion.q - wanted.q
+    error = stood.motion.q - whole.q[still:]
     return StandingRun(
         robot=robot,
         truth=true,
