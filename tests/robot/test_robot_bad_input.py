@@ -429,9 +429,7 @@ def test_meshes_of_the_package_around_a_description_are_found(tmp_path: Path) ->
         assert asset_path(reference, urdf).samefile(tmp_path / "share" / package / "meshes" / "a.stl")
     for reference in ("package://other/meshes/a.stl", "package://arms/meshes/b.stl"):  # no package, no file
         assert asset_path(reference, urdf).is_relative_to(urdf)
-    assert asset_path("package://arms/meshes/a.stl", urdf, urdf).is_relative_to(
-        urdf
-    )  # given, it is the root
+    assert asset_path("package://arms/meshes/a.stl", urdf, urdf).is_relative_to(urdf)  # given, it is the root
     secret = tmp_path / "secret.stl"
     secret.write_text("secret")
     try:
