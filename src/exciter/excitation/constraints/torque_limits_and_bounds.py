@@ -147,7 +147,7 @@ def refuse_held(limits: TorqueLimits, moving: Sequence[int]) -> None:
         name, unit = robot.joint_names[held[0]], "N" if robot.joints[held[0]].is_prismatic else "N·m"
         names = ", ".join(f"'{robot.joint_names[j]}'" for j in held)
         problem = f"joint{'' if len(held) == 1 else 's'} {names} cannot move: a dry friction of {dry[held[0]]:g} {unit}"
-        advice = f"give limits: {{torque: {{{name}: …}}}}, or leave it out: --lock {name}"
+        advice = f"give limits: {{torque: {{{name}: …}}}}, or leave it out: lock {name}"
         raise ExciterError(f"{problem} takes all of the {most[held[0]]:g} {unit} that are allowed; {advice}")
 
 
