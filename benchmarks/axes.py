@@ -5,8 +5,8 @@
 
 grow: arms of six axes around one base, as many as asked for; beside it (--chain) one chain of as many axes, in which
 every joint moves all that follow. For each number `exciter base`, a design of one start, and an automatic `exciter
-identify` of 20 s at 200 Hz, of torques along that motion with noise. The last column is the exponent by which the time of a step grew since the number before: 1
-when it grows as the number of axes does.
+identify` of 20 s at 200 Hz, of torques along that motion with noise. The last column is the exponent by which the time
+of a step grew since the number before: 1 when it grows as the number of axes does.
 robot: of one description `exciter base`, a certified design of one start with self-collision, `exciter simulate` at 500
 Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures. --config: of design and
 simulate (TALOS' hands have as much dry friction as torque: limits: {torque: {gripper_left_joint: 6, …}}).
