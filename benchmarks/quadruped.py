@@ -60,7 +60,7 @@ from exciter.identification.limbs import limb_spreads
 from exciter.identification.link_masses import link_masses
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import StationaryErrors
-from exciter.pipeline.identify import covariance_of
+from exciter.pipeline.counted_uncertainty import covariance_of
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array
 

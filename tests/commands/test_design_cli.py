@@ -381,7 +381,7 @@ def test_what_is_identified_has_no_part_in_the_torque_proof(capsys, tmp_path, te
         config.write_text(f"{{terms: {terms}, {NO_GROUND}, starts: 1, trajectory: {{family: {family}}}}}")
         code, _, err = run(capsys, "design", robot, "-o", folder, "--config", config)
         assert code == 2
-        assert re.search("infeasible: .* torque of [jk]", err)
+        assert re.search("joints 'j', 'k' cannot move: a dry friction of 5 N·m|infeasible: .* torque of [jk]", err)
     assert not folder.exists() or not list(folder.iterdir())
 
 

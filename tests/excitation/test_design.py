@@ -265,7 +265,7 @@ def test_limits_that_exclude_each_other_are_infeasible():
     height = [HalfSpace(robot, "flange", (0, 0, 1), 0.9), HalfSpace(robot, "flange", (0, 0, -1), -0.5)]
     with pytest.raises(ExciterError, match=r"infeasible: no posture .* of flange"):
         design(model, Fourier(), constraints=height, starts=1)
-    weak = DynamicModel(robot.with_limits(torque={"joint_2": 0.01}), USUAL)
+    weak = DynamicModel(robot.with_limits(torque={"joint_2": 1.0}), USUAL)  # friction alone takes 0.9
     with pytest.raises(ExciterError, match=r"infeasible: .* torque of joint_2"):
         design(weak, Fourier(), constraints=[TorqueLimits(weak)], starts=1)
 

@@ -47,12 +47,12 @@ class StandingNoise(Settings):
     """σ of one sample: position [rad] and torque [N·m] of joints, place [m], attitude [rad], velocity [m/s] and spin
     [rad/s] of the base."""
 
-    position: float = 1e-4
-    torque: float = 0.02
-    place: float = 3e-4
-    attitude: float = 5e-4
-    velocity: float = 5e-3
-    spin: float = 5e-3
+    position: Annotated[float, Number(least=0.0, unit="rad")] = 1e-4
+    torque: Annotated[float, Number(least=0.0, unit="N·m")] = 0.02
+    place: Annotated[float, Number(least=0.0, unit="m")] = 3e-4
+    attitude: Annotated[float, Number(least=0.0, unit="rad")] = 5e-4
+    velocity: Annotated[float, Number(least=0.0, unit="m/s")] = 5e-3
+    spin: Annotated[float, Number(least=0.0, unit="rad/s")] = 5e-3
 
 
 def started(motion: Motion, place: ArrayLike, seconds: float = 1.0) -> Motion:
