@@ -458,7 +458,7 @@ def test_package_paths_are_found_with_or_without_the_package_folder(tmp_path: Pa
 
 
 def test_meshes_of_the_package_around_a_description_are_found(tmp_path: Path) -> None:
-    """package://arms/… from arms/robots/one/urdf/one.urdf, without mesh_root, and of one beside it: folders with a manifest."""
+    """package://arms/… from arms/robots/one/urdf/one.urdf, without mesh_root, or one beside it: by manifests."""
     urdf = tmp_path / "share" / "arms" / "robots" / "one" / "urdf"
     urdf.mkdir(parents=True)
     for package in ("arms", "hands", "other"):
