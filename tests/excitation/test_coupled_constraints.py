@@ -19,8 +19,9 @@ from exciter.parameters.terms import Coulomb, LoadFriction, RotorInertia, Tanh, 
 from exciter.robot import Motion, Robot
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.geometry import Shape
+from exciter.robot.limits import Limits
 from support.certificates import even_spans, fourier, inside
-from support.coupled_robots import COUPLED, with_capsules
+from support.coupled_robots import COUPLED, mixing, with_capsules
 from support.robots import states
 
 
@@ -101,3 +102,12 @@ def test_bodies_are_where_the_tree_puts_them() -> None:
     here = Dynamics(robot).placement("j5", motion.q)[1]
     there = Dynamics(robot.tree).placement("j5", coupled_motion(robot, motion).q)[1]
     np.testing.assert_allclose(here, there, atol=1e-12)
+
+
+def test_what_follows_one_joint_once_others_are_locked_gives_it_its_limits() -> None:
+    """Of ½ u₁ − ½ u₂ + 0.4 with u₁ locked: nothing but u₂ can keep them."""
+    robot, own = mixing(), Limits(lower=-0.3, upper=0.6, velocity=0.5, acceleration=2.0)
+    bodies = [replace(body, limits=own) if body.name == "j4" else body for body in robot.bodies]
+    locked = replace(robot, bodies=tuple(bodies)).lock({"j1": 0.2})
+    kept = locked.joints[locked.index("j2")].limits
+    assert np.allclose([kept.lower, kept.upper, kept.velocity, kept.acceleration], [-0.2, 1.6, 1.0, 4.0])

@@ -49,7 +49,17 @@ MADE = {
         ],
     ),
     "palletiser": lambda: ex.load(ROBOTS / "palletiser.urdf", ROBOTS / "palletiser.yaml"),
+    "driven beyond its freedom": lambda: palletiser("waist", "shoulder", "crank", "elbow"),
 }
+
+
+def palletiser(*driven: str) -> Robot:
+    """With friction in every joint."""
+    loop = KinematicLoop("connect", ("rod_end", "tail"))
+    tree = replace(
+        ex.load(ROBOTS / "palletiser.urdf"), friction={"viscous": np.full(5, 9.0), "coulomb": np.full(5, 15.0)}
+    )
+    return with_loops(tree, [loop], driven)
 
 
 def curve_of(robot: Robot, seed: int, size: float = 0.05) -> Curve:
@@ -100,6 +110,20 @@ def test_no_sample_inside_breaks_a_bound(name, seed):
         assert (bound <= lowest + 1e-9).all()
         fine = even_spans(curve, 3000)
         assert (constraint.values(fine.left) - constraint.lower_bounds(fine)).max() < 0.3  # bounds close in
+
+
+def test_friction_that_torques_leave_out_is_no_proof_and_drives_beyond_the_freedom_are_told():
+    """The rod rubs, and no drive has a term for that; the elbow's does, and bounds of it close in."""
+    for driven, rubbing in ((("waist", "shoulder", "crank"), "elbow"), (("waist", "shoulder", "crank", "elbow"), "")):
+        robot = palletiser(*driven).with_limits(torque=900.0, acceleration=6.0)
+        constraints = (FollowerLimits(robot), TorqueLimits.of(robot))
+        certificate = certify(robot, curve_of(robot, 0, 0.02), constraints)
+        assert {one.status for one in certificate.limits if one.what == "torque"} == {"assumed"}
+        said = " ".join(note.text for note in unchecked(robot, constraints, certificate))
+        words = said.partition("friction and rotor inertia of ")[2].partition(" are left out")[0]
+        assert "rod" in words
+        assert ("elbow" in words) == bool(rubbing)
+        assert ("torque of elbow, driven beyond" in said) == (not rubbing)
 
 
 def rest_to_rest(start: float, end: float) -> Curve:

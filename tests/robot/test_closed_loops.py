@@ -1,10 +1,12 @@
 """Closed chains: positions against closed forms, derivatives against differences, and what cannot close."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from exciter.errors import LoopError, RobotError
-from exciter.robot.loop_assembly import KinematicLoop, closed_loops
+from exciter.robot.loop_assembly import KinematicLoop, closed_loops, with_loops
 from exciter.robot.motion import Motion, MotionGradient
 from exciter.robot.robot import Robot
 from exciter.robot.spatial import axis_rotation
@@ -195,3 +197,20 @@ def test_locking_a_coordinate_keeps_the_others_as_they_were():
     coupling, stands = four.locked({0: 1.2})
     assert coupling is None
     assert len(stands) == 3
+
+
+def test_one_of_two_loops_is_locked():
+    """The other one moves as it would by itself, by its own equations."""
+    one, other = four_bar(), four_bar(seed=1)
+    joints = [replace(x, name=f"{x.name}_2", parent=x.parent + 3 if x.parent >= 0 else -1) for x in other.joints]
+    frames = [replace(x, name=f"{x.name}_2", joint=x.joint + 3) for x in other.frames]
+    tree = Robot("two", (*one.joints, *joints), gravity=one.gravity, frames=(*one.frames, *frames))
+    ties = [KinematicLoop("connect", (f"coupler_end{end}", f"rocker_end{end}")) for end in ("", "_2")]
+    posture = {f"{name}{end}": q for name, q in FOUR_BAR_POSTURE.items() for end in ("", "_2")}
+    both = with_loops(tree, ties, ["crank", "crank_2"], posture)
+    for locked, kept in (("crank", "crank_2"), ("crank_2", "crank")):
+        robot = both.lock({locked: 1.1})
+        assert robot.joint_names == (kept,)
+        assert (robot.coupling.ties.count, len(robot.coupling.ties.mix)) == (3, 2)
+        angles = robot.coupling.motion(Motion.at([[0.9], [1.3]])).tree.q
+        assert np.allclose(angles, four_bar_angles(np.array([0.9, 1.3])), atol=1e-9)

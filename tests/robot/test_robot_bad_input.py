@@ -458,14 +458,17 @@ def test_package_paths_are_found_with_or_without_the_package_folder(tmp_path: Pa
 
 
 def test_meshes_of_the_package_around_a_description_are_found(tmp_path: Path) -> None:
-    """package://arms/… from arms/robots/one/urdf/one.urdf, without mesh_root; a package beside it by its manifest."""
+    """package://arms/… from arms/robots/one/urdf/one.urdf, without mesh_root, or one beside it: by manifests."""
     urdf = tmp_path / "share" / "arms" / "robots" / "one" / "urdf"
     urdf.mkdir(parents=True)
     for package in ("arms", "hands", "other"):
         meshes = tmp_path / "share" / package / "meshes"
         meshes.mkdir(parents=True)
         (meshes / "a.stl").write_text("solid a")
-    (tmp_path / "share" / "hands" / "package.xml").write_text("<package/>")
+    for reference in ("package://arms/meshes/a.stl", f"package://{tmp_path.name}/share/arms/meshes/a.stl"):
+        assert asset_path(reference, urdf).is_relative_to(urdf)  # a folder above it, but no package
+    for package in ("arms", "hands"):
+        (tmp_path / "share" / package / "package.xml").write_text("<package/>")
     for reference in ("package://arms/meshes/a.stl", "package:///arms/meshes/a.stl", "package://hands/meshes/a.stl"):
         package = reference.split("/meshes")[0].rpartition("/")[2]
         assert asset_path(reference, urdf).samefile(tmp_path / "share" / package / "meshes" / "a.stl")

@@ -51,6 +51,7 @@ SAMPLE_STRIDES = (64, 8, 1)  # and those between start from neighbours
 ATLAS_POSTURES = 256
 NEAR_REFERENCE = 0.3  # [rad, or of the length] within which the reference is start enough
 MOST_KEPT_SAMPLES = 20_000  # of a motion whose tree is kept
+SPANNED_SHARE = 1e-4  # of a combination of equations, in ties that are left: below, it is rounding
 STILL_RATE = 1e-9  # |∂q/∂u| of a joint that does not move
 STILL_POSTURES = 5  # random ones, at which joints that do not move are told from others
 
@@ -422,20 +423,32 @@ class ClosedLoops:
         place = {name: k for k, name in enumerate(moved.joint_names)}
         at = {k: place[joint.name] for k, joint in enumerate(tree) if joint.name in place}
         by_name = {frame.name: frame for frame in moved.frames}
-        ties = list[Tie]()
+        ties, rows = list[Tie](), list[int]()
         for k, tie in enumerate(self.ties.ties):
+            own = self.ties.rows[k]
             if isinstance(tie, JointTie):
                 if tie.joint in at:
                     ties.append(replace(tie, joint=at[tie.joint], leader=at[tie.leader]))
+                    rows += range(own.start, own.stop)
                 continue
             a, b = by_name[f"{k}:a"], by_name[f"{k}:b"]
             if a.joint != b.joint:
                 ties.append(replace(tie, a=replace(a, name=tie.a.name), b=replace(b, name=tie.b.name)))
+                rows += range(own.start, own.stop)
         if not ties:
             return None
+        mix = None if self.ties.mix is None else _spanning(self.ties.mix[:, rows])
         known = [k for k in range(len(tree)) if k in at]
         order = np.array([at[k] for k in coordinates])
-        return ClosedLoops(replace(self.ties, tree=moved.joints, ties=tuple(ties)), order, q[known])
+        return ClosedLoops(replace(self.ties, tree=moved.joints, ties=tuple(ties), mix=mix), order, q[known])
+
+
+def _spanning(rows: Array) -> Array:
+    """Orthonormal rows of the same space, of some columns of orthonormal rows."""
+    _, values, right = np.linalg.svd(rows, full_matrices=False)
+    return frozen_array(
+        right[values > SPANNED_SHARE], (int((values > SPANNED_SHARE).sum()), rows.shape[1]), "equations"
+    )
 
 
 def _singular(values: Array) -> BoolArray:

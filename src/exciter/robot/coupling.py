@@ -190,7 +190,7 @@ def with_mimics(robot: Robot, mimics: Sequence[Mimic]) -> Robot:
     for joint in robot.joints:
         if joint.name in resolved:
             at = free.index(resolved[joint.name][0])
-            joints[at], odd = _tightened(joints[at], joint, *resolved[joint.name][1:])
+            joints[at], odd = tightened(joints[at], joint, *resolved[joint.name][1:])
             notes += [warning("position limit", odd)] if odd else []
     friction = {key: np.abs(matrix.T) ** FRICTION_POWERS.get(key, 1) @ values for key, values in robot.friction.items()}
     return replace(
@@ -239,7 +239,7 @@ def resolved_mimics(robot: Robot, mimics: Sequence[Mimic]) -> dict[str, tuple[st
     return found
 
 
-def _tightened(leader: Joint, follower: Joint, ratio: float, offset: float) -> tuple[Joint, str]:
+def tightened(leader: Joint, follower: Joint, ratio: float, offset: float) -> tuple[Joint, str]:
     """The leader with limits that its follower keeps, too; and what is odd about them, in words."""
     own, other = leader.limits, follower.limits
     ends = sorted((end - offset) / ratio for end in (other.lower, other.upper))

@@ -2,7 +2,8 @@
 
 The body of a joint that does not move becomes part of whatever carries it: inertias are added in the carrier's frame,
 frames, capsules and shapes are seen from it. What ends up on the base keeps frames and capsules, but no inertia: the
-base does not move, and does no work. What follows a locked joint stands still where that puts it."""
+base does not move, and does no work. What follows a locked joint stands still where that puts it; what followed several
+and now follows one gives it its limits."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from exciter.errors import RobotError, unknown_name
-from exciter.notes import note
+from exciter.notes import Note, note, warning
+from exciter.robot.coupling import Coupling, LinearCoupling, tightened
 from exciter.robot.names import named
 from exciter.robot.robot import BASE, Carried, Frame, Joint, Robot, carried
 from exciter.robot.spatial import axis_rotation, transform_inertia
@@ -81,7 +83,8 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     kept = [i for i in range(robot.n) if i not in joints]
     said = ", ".join(f"'{robot.tree_names[i]}' at {q:g}" for i, q in sorted(frozen.items()))
     tree = {body.name: body for body in bodies}
-    left = (replace(tree[one.name], limits=one.limits, kind=one.kind) for one in (robot.joints[i] for i in kept))
+    left = [replace(tree[one.name], limits=one.limits, kind=one.kind) for one in (robot.joints[i] for i in kept)]
+    odd = _pass_limits_on(robot, coupling, bodies, left)
     locked = replace(
         moved,
         joints=tuple(left),
@@ -90,7 +93,7 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
         frames=(*moved.frames, *own),
         collision_pairs=tuple((a, b) for a, b in robot.collision_pairs if on_body.get(a) != on_body.get(b)),
         friction={},
-        notes=(*robot.notes, note("locked joints", f"locked: {said}")),
+        notes=(*robot.notes, note("locked joints", f"locked: {said}"), *odd),
         file=None,
         options=None,
     )
@@ -98,6 +101,22 @@ def lock(robot: Robot, positions: Mapping[str, float]) -> Robot:
     still = [place[one.name] for one in locked.drives]
     friction = {term: values[still] for term, values in robot.friction.items()}
     return replace(locked, friction=friction, lacking=(*robot.lacking, *_forgotten(robot, locked, where)))
+
+
+def _pass_limits_on(
+    robot: Robot, coupling: Coupling | None, bodies: Sequence[Joint], joints: list[Joint]
+) -> list[Note]:
+    """Limits of bodies that followed several joints of the robot, and now follow one: they become its limits, in place.
+    What is odd about them, in words."""
+    if not isinstance(robot.coupling, LinearCoupling) or not isinstance(coupling, LinearCoupling):
+        return []
+    found = list[Note]()
+    for k, body in enumerate(bodies):
+        led = coupling.leader(k)
+        if led is not None and robot.coupling.leader(robot.body(body.name)) is None:
+            joints[led[0]], odd = tightened(joints[led[0]], body, *led[1:])
+            found += [warning("position limit", odd)] if odd else []
+    return found
 
 
 def _check_followers(

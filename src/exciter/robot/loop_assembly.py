@@ -135,15 +135,13 @@ def with_loops(
     if extra and not leading:
         share = "torques of the coordinates are what all drives do together, projected (Nᵀτ)"
         remarks.append(warning(LOOPS_SUBJECT, f"{named(extra)} are driven beyond the freedom of the robot: {share}"))
-    if not leading and (passive := [names[k] for k in chosen if names[k] not in driven]):
-        words = f"no drive moves {named(passive)}, which the loops leave free: an equation of motion without a torque"
+    if not leading and (free := [names[k] for k in chosen if names[k] not in driven]):
+        words = f"no drive moves {named(free)}, which the loops leave free: an equation of motion without a torque"
         remarks.append(warning(LOOPS_SUBJECT, words))
-    rubbing = [names[k] for k in followers if any(values[k] != 0.0 for values in robot.friction.values())]
-    rubbing = [name for name in rubbing if not extra]  # with drives of their own all bodies have terms
-    if rubbing:
-        text = f"friction and rotor inertia of {named(rubbing)}, which follow, are left out"
-        remarks.append(warning(LOOPS_SUBJECT, f"{text}: rows of coordinates have none of their own for them"))
     bodies = tuple(replace(joint, actuated=joint.actuated and joint.name in driven) for joint in robot.joints)
+    passive = [k for k, body in enumerate(bodies) if not body.actuated]
+    rubbing = [names[k] for k in passive if any(values[k] != 0.0 for values in robot.friction.values())]
+    left_out = f"friction and rotor inertia of {named(rubbing)}, which no drive moves, are left out of torques"
     return replace(
         robot,
         joints=tuple(bodies[k] for k in chosen),
@@ -151,6 +149,7 @@ def with_loops(
         coupling=coupling,
         friction={key: values if extra else values[chosen] for key, values in robot.friction.items()},
         notes=(*robot.notes, *remarks),
+        lacking=(*robot.lacking, *([left_out] if rubbing else [])),
     )
 
 

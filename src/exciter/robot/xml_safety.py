@@ -124,7 +124,7 @@ def asset_path(reference: str, folder: Path, root: Path | None = None) -> Path |
     """Where a mesh or texture lies: below ``root`` whatever the file says, or None: such a file is never looked at.
     Plain paths are seen from the description's ``folder``, ``package://name/rest`` is ``root/name/rest``, or else
     ``root`` and as much of its end as is a file there: ``root/rest`` and so on. Other schemes lead nowhere. Without a
-    root that is the folder, or the package of that name around it or beside one that is."""
+    root that is the folder, or the package of that name, with its manifest, around it or beside one that is."""
     around, root = root is None, folder if root is None else root
     text = reference.strip().replace("\\", "/")  # a Windows path must not climb either
     scheme, separator, rest = text.partition("://")
@@ -144,12 +144,12 @@ def asset_path(reference: str, folder: Path, root: Path | None = None) -> Path |
 
 
 def _in_package(inside: PurePosixPath, folder: Path) -> Path | None:
-    """The file ``name/rest`` of a package: the nearest folder of that name above ``folder``, or one in a folder above
-    it that calls itself a package by its manifest; nothing outside it. None: there is none."""
-    for above in folder.resolve().parents:
-        package = above / inside.parts[0] if inside.parts else above
-        own = folder.resolve().is_relative_to(package) and package != above
-        if own or isfile(package / PACKAGE_MANIFEST):
+    """The file ``name/rest`` of a package: the nearest folder of that name around ``folder``, or beside one that is,
+    that calls itself a package by its manifest, and nothing outside it; a name alone would open 'home'. None: there is
+    none."""
+    for above in folder.resolve().parents if inside.parts else ():
+        package = above / inside.parts[0]
+        if isfile(package / PACKAGE_MANIFEST):
             file = above / inside
             return file if isfile(file) and _is_below(file, package) else None
     return None

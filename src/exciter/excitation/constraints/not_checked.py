@@ -130,7 +130,12 @@ def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
     if not any(isinstance(part, TorqueLimits) for part in parts):
         return ["torque: it is not among the constraints"]
     free = [name for name, has in zip(robot.joint_names, limited, strict=True) if not has]
-    return [f"torque of {', '.join(free)}: no limit is known; give limits: {{torque: …}}"] if free else []
+    said = [f"torque of {', '.join(free)}: no limit is known; give limits: {{torque: …}}"] if free else []
+    if robot.drives is not robot.joints:
+        names = ", ".join(one.name for one in robot.drives if one.actuated and one.name not in robot.joint_names)
+        why = "kept is what the others need without it; how a controller shares the torque among them is not known"
+        said.append(f"torque of {names}, driven beyond the freedom of the robot: {why}")
+    return said
 
 
 def _self_collision(robot: Robot, parts: tuple[Constraint, ...]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from exciter.dynamics.driven_followers import ProjectedTerm
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.model import DynamicModel
@@ -427,6 +428,11 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans, pushes: Sequence
         return chord_range(*joint_torque(model, links, spans, pushes), width)
 
     for term, columns in model.term_columns:
+        if isinstance(term, ProjectedTerm):
+            parts = _projected(model, term, chi[columns], spans, pushes)
+            for total, part in zip((ends, curvature, jumping_low, jumping_high), parts, strict=True):
+                total += part
+            continue
         bends = term.curvature(spans.rates)
         smooth: BoolArray = np.all(np.isfinite(bends), axis=1)
         values = term.values(spans.ends) if smooth.any() else bends
@@ -443,6 +449,41 @@ def torque_range(model: DynamicModel, chi: Array, spans: Spans, pushes: Sequence
                 jumping_high[row] += weight * (high if weight > 0 else low)[entry]
     lowest, highest = chord_range(ends, curvature, width)
     return lowest + jumping_low, highest + jumping_high
+
+
+def _projected(
+    model: DynamicModel, term: ProjectedTerm, chi: Array, spans: Spans, pushes: Sequence[Push]
+) -> tuple[Array, Array, Array, Array]:
+    """Of a term on the tree's joints, N_bj v_b as coordinates feel it: its smooth part (n, 2 M) at ``spans.ends`` with
+    (n, M) ≥ the second derivative, N̈ v + 2 Ṅ v̇ + N v̈, and the lowest and highest value (n, M) of the rest."""
+    coupling, tree, width, dynamics = term.coupling, spans.tree(model.robot), spans.width, model.dynamics
+    assert isinstance(coupling, ClosedLoops)
+    null = coupling.motion(spans.ends).null.transpose(1, 2, 0)  # (bodies, n, 2 M)
+    size, rate, bend = coupling.bounds(spans.left, spans.right, spans.rates).null
+    null_low, null_high = chord_range(null, bend, width)
+
+    def load(links: Array | None = None) -> Interval:
+        return chord_range(*rigid_torque(dynamics.chain, dynamics.chain_inertias(links), tree, pushes), width)
+
+    ends, (curvature, lowest, highest) = np.zeros(null.shape[1:]), np.zeros((3, *bend.shape[1:]))
+    values, bends = term.tree.values(tree.ends), term.tree.curvature(tree.rates)
+    smooth: BoolArray = np.all(np.isfinite(bends), axis=1)
+    low, high = (bends, bends) if smooth.all() else term.tree.value_range(tree.ranges, load)
+    for entry, (body, column) in enumerate(term.tree.rows):
+        if (weight := chi[column]) == 0.0:
+            continue
+        if smooth[entry]:
+            v, left, right = (weight * values[entry, k::step] for k, step in ((0, 1), (0, 2), (1, 2)))
+            second = abs(weight) * bends[entry]
+            most = np.maximum(np.abs(left), np.abs(right)) + width**2 / 8.0 * second
+            slope = np.abs(right - left) / width + 0.5 * width * second
+            ends += null[body] * v
+            curvature += bend[body] * most + 2.0 * rate[body] * slope + size[body] * second
+        else:
+            corners = [weight * n * v[entry] for n in (null_low[body], null_high[body]) for v in (low, high)]
+            lowest += np.min(corners, axis=0)
+            highest += np.max(corners, axis=0)
+    return ends, curvature, lowest, highest
 
 
 def chord_range(ends: Array, curvature: Array, width: Array) -> Interval:
