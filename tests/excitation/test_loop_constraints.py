@@ -18,6 +18,7 @@ from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.notes import texts
 from exciter.parameters.terms import RotorInertia, Viscous
 from exciter.robot import Motion, Robot
 from exciter.robot.loop_assembly import KinematicLoop, with_loops
@@ -160,3 +161,11 @@ def test_a_design_for_a_four_bar_is_certified():
     found = ex.design(robot, ex.Fourier(period=3.0, harmonics=3), constraints=within, starts=1, seed=1)
     assert found.certificate.certified
     assert {"closure", "torque"} <= {limit.what for limit in found.certificate.proved}
+
+
+def test_joints_that_lead_are_named_where_followers_have_limits_of_their_own():
+    robot = MADE["palletiser"]()
+    robot = robot.with_limits(velocity=dict.fromkeys(robot.joint_names, np.inf))
+    said = texts(unchecked(robot, [], certify(robot, curve_of(robot, 1))))
+    named = ", ".join(robot.joint_names)
+    assert any(text.startswith(f"velocity of {named}: no limit is known") for text in said), said

@@ -14,6 +14,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual.standing import StandingNoise
 from exciter.export.robot_xml import identified_robot
+from exciter.identification.identified_model import IDENTIFIED_LOOPS, IDENTIFIED_URDF, RESULT_SEAL
 from exciter.pipeline.identified import Identified
 from exciter.robot import Motion, Robot
 from support.coupled_robots import gripper_urdf
@@ -90,6 +91,16 @@ def test_read_back_it_is_the_identified_model(found: Identified, form: str, tmp_
     again = Dynamics(read.with_gravity(robot.gravity)).inverse_dynamics(turned)[:, order]
     np.testing.assert_allclose(again, torque, atol=1e-9 * np.abs(torque).max())
     assert [joint.actuated for joint in read.joints] == [robot.joints[k].actuated for k in np.argsort(order)]
+
+
+def test_a_saved_result_has_the_loops_of_its_urdf(found: Identified, tmp_path: Path) -> None:
+    robot = found.model.robot
+    if robot.coupling is None or robot.coupling.constant:
+        pytest.skip("no loops that a URDF cannot say")
+    folder = found.save(tmp_path / "found")
+    read = ex.load(folder / IDENTIFIED_URDF, folder / IDENTIFIED_LOOPS)
+    assert read.joint_names == robot.joint_names
+    assert IDENTIFIED_LOOPS in RESULT_SEAL.hashes(folder)
 
 
 def test_another_motion_is_predicted_and_what_cannot_be_simulated_is_said(found: Identified, tmp_path: Path) -> None:

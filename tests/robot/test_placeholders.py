@@ -58,7 +58,7 @@ def test_a_fixed_link_with_a_shape_and_no_mass_is_named(tmp_path: Path, shape: s
     path = urdf(tmp_path, mass + SHAPES[shape])
     for options in (RobotOptions(), RobotOptions(meshes=False)):
         [sentence] = told(load(path, options))
-        assert sentence.startswith("no mass is given for link 'tool', which has a shape")
+        assert sentence.startswith("no mass is given for link 'tool', in spite of a shape")
     assert told(load(urdf(tmp_path, mass, stand=mass + SHAPES[shape]))) == []  # a frame, and a stand on the base
     assert told(load(urdf(tmp_path, GIVEN + SHAPES[shape]))) == []
 

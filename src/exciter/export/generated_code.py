@@ -168,7 +168,7 @@ class Follows(NamedTuple):
 
 def _linear(coupling: Coupling) -> LinearCoupling:
     if not isinstance(coupling, LinearCoupling):
-        raise ParameterError("code has room for links that follow joints in proportion only; export another form")
+        raise ParameterError("generated code has no place for closed loops; export MJCF, or URDF with lines of YAML")
     return coupling
 
 

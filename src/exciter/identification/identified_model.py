@@ -28,7 +28,12 @@ from exciter.typing import Array
 ROBOT_COPY = "robot"  #: the description beside the result, with the suffix it had
 IDENTIFIED_URDF = "identified.urdf"
 RESULT_ARCHIVE = "result.npz"  #: the whole result, to be opened again
-RESULT_SEAL = Seal("result.json", (f"{ROBOT_COPY}.*", IDENTIFIED_URDF, RESULT_ARCHIVE, "report.html"), "identify again")
+IDENTIFIED_LOOPS = "identified_loops.yaml"  #: what a URDF cannot say of closed loops
+RESULT_SEAL = Seal(
+    "result.json",
+    (f"{ROBOT_COPY}.*", IDENTIFIED_URDF, IDENTIFIED_LOOPS, RESULT_ARCHIVE, "report.html"),
+    "identify again",
+)
 RESULT_FILE = RESULT_SEAL.name
 RESULT_KINDS: dict[str, type | tuple[type, ...]] = {  # what is read of it
     **dict.fromkeys(("parameters", "terms", "covariance", "words", "runs"), list),

@@ -17,8 +17,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, unknown_name
 from exciter.excitation.files.trajectory_files import DESIGN
 from exciter.experiment.quality import Quality
-from exciter.export.urdf import identified_urdf
-from exciter.export.write import EXPORTS, write_model
+from exciter.export.write import EXPORTS, Urdf, write_model
 from exciter.files import inside, path_of, prepare, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification import identified_model as saved
@@ -299,7 +298,7 @@ class Identified(Answers):
 
     def write(self, folder: Path) -> dict[str, Any]:
         """Write result.json, result.npz, a copy of the description where there is one, the report and, of a full set,
-        identified.urdf; the content of result.json."""
+        identified.urdf, with the lines of closed loops beside it; the content of result.json."""
         prepare(folder)
         refuse_copy(self.description, folder)
         if self.description is not None and self.sha256 not in (None, hash_of(self.description)):
@@ -312,8 +311,8 @@ class Identified(Answers):
             if self.description is not None:
                 shutil.copyfile(self.description, stage / copy_name(self.description))
             if self.physically_consistent:
-                text = identified_urdf(self.model, self.estimate.standard, self.description)
-                (stage / saved.IDENTIFIED_URDF).write_text(text, encoding="utf-8", newline="")
+                for name, text in Urdf().texts(self.as_model, Path(saved.IDENTIFIED_URDF)).items():
+                    (stage / name).write_text(text, encoding="utf-8", newline="")
             (stage / saved.RESULT_ARCHIVE).write_bytes(archived(self))
             self.report().write(stage / REPORT_FILE)
             return saved.RESULT_SEAL.write(stage, data)

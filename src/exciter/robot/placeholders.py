@@ -98,7 +98,7 @@ def hidden_in_bodies(parts: Mapping[str, Array], solid: frozenset[str], robot: R
     bare = [name for name, phi in parts.items() if name in solid and weighs_nothing(phi[0], total)]
     unreal = [n for n, phi in parts.items() if not weighs_nothing(phi[0], total) and not is_physical(phi)]
     said = {
-        "no mass is given for {}, which has a shape: torques lack its weight; give <inertial>": bare,
+        "no mass is given for {}, in spite of a shape: torques lack that weight; give <inertial>": bare,
         "the inertia of {} is that of no body: torques rest on it; correct <inertial>": unreal,
     }
     links = {text: f"link{'s' if len(names) > 1 else ''} {named(names)}" for text, names in said.items() if names}

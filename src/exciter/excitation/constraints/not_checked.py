@@ -116,7 +116,8 @@ def _values(limits: list[tuple[Joint, str]], what: str) -> str:
 
 
 def _of(robot: Robot, joints: list[Joint]) -> str:
-    return " of all joints" if len(joints) == robot.n else f" of {', '.join(joint.name for joint in joints)}"
+    alone = robot.coupling is None or robot.coupling.constant  # followers in loops have limits of their own
+    return " of all joints" if alone and len(joints) == robot.n else f" of {', '.join(one.name for one in joints)}"
 
 
 def _torque(robot: Robot, parts: tuple[Constraint, ...]) -> list[str]:
