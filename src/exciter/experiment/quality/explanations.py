@@ -339,7 +339,7 @@ class ChangeSearch:
             ]
             slope = (ends[0] - ends[1]).T / (2.0 * ZERO_STEP_RAD)
             first, second, parts = 0.0, 0.0, [np.zeros(len(own)) for own, _ in here.rows]
-            for i in np.flatnonzero(slope.any(axis=1)):  # of other limbs nothing changes
+            for i in np.flatnonzero(slope.any(axis=1)).tolist():  # of other limbs nothing changes
                 d, w = unexplained(here.bases[i], slope[i]), weights[i]
                 first, second = first + float(w * (d @ left[i])), second + float(w * (d @ d))
                 parts[i] = w * (d @ here.rows[i][1])
