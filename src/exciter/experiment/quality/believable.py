@@ -118,12 +118,10 @@ class Believable:
         drives may do."""
         y, found = self.bodies.dynamics.regressor(self.motion), list[tuple[Index, Array]]()
         for j, u in enumerate(self.bases):
-            own = y[:, j].reshape(len(y), -1, 10).transpose(1, 0, 2)
-            moved = np.flatnonzero(own.any(axis=(1, 2)))
-            columns = (10 * moved[:, None] + np.arange(10)).ravel()
-            found.append(
-                (columns, unexplained(u, np.hstack(own[moved] @ self.spread[moved]) if moved.size else own[0, :, :0]))
-            )
+            own = y[:, j].reshape(len(y), -1, 10)
+            moved = np.flatnonzero(own.any(axis=(0, 2)))
+            rows = (own[:, moved, None] @ self.spread[moved]).reshape(len(y), -1)
+            found.append(((10 * moved[:, None] + np.arange(10)).ravel(), unexplained(u, rows)))
         return found
 
     @cached_property
