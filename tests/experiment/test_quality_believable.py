@@ -17,7 +17,9 @@ from exciter.notes import Severity
 from exciter.parameters.inertial import from_mass_com_inertia, mass_com_inertia
 from exciter.robot import Motion
 from exciter.robot import embedded_robots as embedded
+from exciter.robot.load import load
 from exciter.robot.spatial import pseudo_inertia, transform_inertia
+from support.paths import ROBOTS
 from support.quality_logs import clean, fourier
 from support.robots import random_robot
 from support.scripts import benchmark
@@ -70,6 +72,26 @@ def test_the_cost_is_the_least_there_is():
 
     assert cost(found.z) == pytest.approx(found.cost, rel=1e-5)
     assert minimize(cost, found.z).fun == pytest.approx(found.cost, rel=2e-3)
+
+
+def test_limbs_are_believed_one_by_one_as_all_at_once():
+    """Two arms around one base: z and what it leaves are those of a dense solution."""
+    model, rng = DynamicModel(load(ROBOTS / "two_arms.urdf").lock({"waist": 0.2})), np.random.default_rng(4)
+    assert [len(limb) for limb in model.robot.limbs] == [3, 2]
+    motion = Motion(np.arange(60.0), *rng.normal(size=(3, 60, 5)))
+    effort = model.torque(motion) * np.linspace(0.8, 1.3, 5) + 0.1 * rng.normal(size=(60, 5))
+    bases = [np.linalg.qr(np.column_stack([np.ones(60), qd]))[0] for qd in motion.qd.T]
+    spread = body_spread(model.dynamics.robot.inertias)
+    asked = Believable(model, motion, bases, effort, spread, 20.0)
+    found = asked.fit()
+    every = (model.dynamics.regressor(motion).reshape(60, 5, 5, 1, 10) @ spread).reshape(60, 5, 50).swapaxes(0, 1)
+    dense = np.stack([w - u @ (u.T @ w) for w, u in zip(every, bases, strict=True)])
+    left = np.stack([y - u @ (u.T @ y) for y, u in zip((effort - model.torque(motion)).T, bases, strict=True)])
+    a = np.eye(50) + np.einsum("j,jNa,jNb->ab", found.weights, dense, dense) / 60
+    z = np.linalg.solve(a, np.einsum("j,jNa,jN->a", found.weights, dense, left) / 60)
+    assert found.z == pytest.approx(z, rel=1e-9, abs=1e-9)
+    assert found.left == pytest.approx(np.mean((left - dense @ z) ** 2, axis=1), rel=1e-8)
+    assert asked.known(found.weights, 3.0)(z) == pytest.approx(np.linalg.solve(a + 2.0 * np.eye(50), z), abs=1e-9)
 
 
 # -- loads -------------------------------------------------------------------------------------------------------------

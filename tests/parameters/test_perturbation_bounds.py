@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exciter.errors import ParameterError
-from exciter.parameters.perturbation_bounds import PerturbationBounds
+from exciter.parameters.perturbation_bounds import PerturbationBounds, norm_2
 
 TRIALS = 300
 
@@ -96,3 +96,13 @@ def test_where_no_bound_exists_there_is_none() -> None:
     assert PerturbationBounds.of(np.eye(5), x, np.nan) is None
     with pytest.raises(ParameterError, match="one column for each"):
         PerturbationBounds.of(np.eye(4), x, 0.1)
+
+
+@pytest.mark.parametrize("larger", [0, 1])
+def test_the_norm_of_limbs_is_that_of_all_rows(larger):
+    rng = np.random.default_rng(larger)
+    w = np.zeros((40, 7))
+    w[:20, [0, 2, 5]], w[20:, [1, 3]] = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
+    w[20 * larger : 20 * larger + 20] *= 10.0
+    assert norm_2(w) == pytest.approx(np.linalg.svd(w)[1][0], rel=1e-12)
+    assert norm_2(np.zeros((3, 2))) == 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -39,6 +39,7 @@ PARALLEL_AXES_ANGLE_RAD = 0.02
 #: samples at a time for which joint terms that remember are evaluated: bounds memory
 MEMORY_BLOCK_SAMPLES = 65_536
 FRICTION_KEY_BY_SYMBOL = {"Ia": "rotor_inertia", "Fv": "viscous", "Fs": "coulomb"}  # term symbol → Robot.friction
+REMEMBERED_ROBOTS = 8  # whose modified-DH frames are kept
 JACOBIAN_SAMPLES = 128  # at a time: what is computed of n copies of them stays in the cache
 GROUPING_ROUNDING = 1e-11  # of the largest coefficient: what is below is none
 MOST_BASE_SAMPLES = 300  # random states that decide a rank: each has a row of every joint, ten times what is asked for
@@ -68,12 +69,13 @@ class DynamicModel:
         if not isinstance(self.robot, Robot):
             raise RobotError(f"the robot of a model is {shown(self.robot)}; give a Robot, as load gives it")
         object.__setattr__(self, "terms", checked(tuple[JointTerm, ...], self.terms, "terms", ParameterError))
-        if repeated := {name for name in self.standard if self.standard.count(name) > 1}:
-            raise ParameterError(f"two joint terms give the parameter {sorted(repeated)[0]}; use one of them")
+        if len(set(self.standard)) < len(self.standard):
+            repeated = min(name for name in self.standard if self.standard.count(name) > 1)
+            raise ParameterError(f"two joint terms give the parameter {repeated}; use one of them")
 
     @cached_property
     def _in_mdh(self) -> tuple[Robot, MDHTable]:
-        return in_mdh_frames(self.robot, parallel=PARALLEL_AXES_ANGLE_RAD)
+        return _framed(self.robot)
 
     @property
     def mdh(self) -> MDHTable:
@@ -292,6 +294,12 @@ class DynamicModel:
         """Gradient of Σ seeds ⊙ term_values, seeds (E, N)."""
         own = np.split(seeds, np.cumsum([len(term.rows) for term in self.bound]))
         return MotionGradient.sum(motion, [term.pullback(motion, s) for term, s in zip(self.bound, own, strict=False)])
+
+
+@lru_cache(maxsize=REMEMBERED_ROBOTS)
+def _framed(robot: Robot) -> tuple[Robot, MDHTable]:
+    """Models of one robot that differ in their terms are made by the dozen."""
+    return in_mdh_frames(robot, parallel=PARALLEL_AXES_ANGLE_RAD)
 
 
 class TermMemory:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
+from exciter.independent_blocks import independent_blocks
 from exciter.typing import Array
 
 ASSUMED = (
@@ -87,5 +88,7 @@ class PerturbationBounds:
 
 
 def norm_2(matrix: Array) -> float:
-    """The largest singular value."""
-    return float(np.linalg.norm(matrix, 2))
+    """The largest singular value; of limbs that have no column in common the largest of each."""
+    blocks = independent_blocks(matrix)
+    parts = [matrix] if len(blocks) <= 1 else [matrix[np.ix_(*block)] for block in blocks]
+    return max(float(np.linalg.norm(part, 2)) for part in parts)

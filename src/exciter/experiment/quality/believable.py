@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.smoothed_log import unexplained
+from exciter.independent_blocks import Block, independent_blocks
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import from_pseudo_inertia, pseudo_inertia
 from exciter.typing import Array, Index
@@ -112,17 +113,28 @@ class Believable:
         return [unexplained(u, tau) for u, tau in zip(self.bases, self.bodies.torque(self.motion).T, strict=True)]
 
     @cached_property
-    def rows(self) -> Array:
-        """(n, N, 10 per body): Y B of every joint, without what drives may do."""
-        y = self.bodies.dynamics.regressor(self.motion)
-        found = np.empty((y.shape[1], len(y), y.shape[2]))
+    def rows(self) -> list[tuple[Index, Array]]:
+        """Of every joint which of z it feels, those (k,) of bodies it moves, and Y B (N, k) of these without what
+        drives may do."""
+        y, found = self.bodies.dynamics.regressor(self.motion), list[tuple[Index, Array]]()
         for j, u in enumerate(self.bases):
-            found[j] = unexplained(u, (y[:, j].reshape(len(y), -1, 1, 10) @ self.spread).reshape(len(y), -1))
+            own = y[:, j].reshape(len(y), -1, 10)
+            moved = np.flatnonzero(own.any(axis=(0, 2)))
+            rows = (own[:, moved, None] @ self.spread[moved]).reshape(len(y), -1)
+            found.append(((10 * moved[:, None] + np.arange(10)).ravel(), unexplained(u, rows)))
         return found
 
     @cached_property
-    def _gram(self) -> Array:
-        return self.rows.mT @ self.rows / self.samples
+    def _gram(self) -> list[Array]:
+        return [rows.T @ rows / self.samples for _, rows in self.rows]
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        """Joints and the z they feel, of every limb: limbs have none in common."""
+        felt = np.zeros((len(self.rows), self.bodies.inertial_size))
+        for one, (columns, _) in zip(felt, self.rows, strict=True):
+            one[columns] = 1.0
+        return independent_blocks(felt)
 
     @cached_property
     def _measured(self) -> tuple[list[Array], Array, Array]:
@@ -169,20 +181,38 @@ class Believable:
         order = np.arange(n) if order is None else order
         factor = np.ones(n) if factor is None else factor
         y, least = self.left(order, factor), factor**2 * self.least[order] + ROUNDING_SHARE**2 * self.size
-        product = np.stack([w.T @ one / self.samples for w, one in zip(self.rows, y, strict=True)])
+        product = [w.T @ one / self.samples for (_, w), one in zip(self.rows, y, strict=True)]
         power = np.array([float(one @ one) for one in y]) / self.samples
         squares, z, weights = power, np.zeros(self.bodies.inertial_size), np.ones(n)
         for _ in range(REWEIGHTED_BODIES):
             weights = self.worth / (squares + least)
-            z = self.known(weights, strict)(weights @ product)
-            squares = np.maximum(
-                power - 2.0 * product @ z + np.einsum("i,jik,k->j", z, self._gram, z, optimize=True), 0.0
-            )
+            z = self.known(weights, strict)(self.summed([w * one for w, one in zip(weights, product, strict=True)]))
+            own = [z[columns] for columns, _ in self.rows]
+            parts = zip(power, product, self._gram, own, strict=True)
+            squares = np.array([max(p - 2.0 * by @ x + x @ gram @ x, 0.0) for p, by, gram, x in parts])
         return Believed(z, squares, least, weights, self.worth, strict)
 
+    def summed(self, parts: Sequence[Array]) -> Array:
+        """Σ over joints of what each says (k,) of the z that it feels."""
+        found = np.zeros(self.bodies.inertial_size)
+        for (columns, _), part in zip(self.rows, parts, strict=True):
+            found[columns] += part
+        return found
+
     def known(self, weights: Array, strict: float) -> Callable[[Array], Array]:
-        """x ↦ A⁻¹ x, A what is known of z, rows weighing so much (n,) and bodies near the description."""
-        factor = cho_factor(
-            strict * np.eye(self.rows.shape[2]) + np.tensordot(weights, self._gram, 1), check_finite=False
-        )
-        return lambda x: np.asarray(cho_solve(factor, x, check_finite=False))
+        """x ↦ A⁻¹ x, A what is known of z, rows weighing so much (n,) and bodies near the description; limb by limb."""
+        factors = []
+        for joints, mine in self._blocks:
+            a = strict * np.eye(len(mine))
+            for j in joints:
+                at = np.searchsorted(mine, self.rows[j][0])
+                a[np.ix_(at, at)] += weights[j] * self._gram[j]
+            factors.append((mine, cho_factor(a, check_finite=False)))
+
+        def solved(x: Array) -> Array:
+            found = x / strict  # of bodies that no joint feels
+            for mine, factor in factors:
+                found[mine] = cho_solve(factor, x[mine], check_finite=False)
+            return found
+
+        return solved

@@ -23,6 +23,7 @@ DELAY_SCAN_S = 0.3  # on either side; clocks that differ by more show in the mot
 DELAY_SCAN_SHARE = 0.1  # of the longest piece, at most: rows that a shift would push over its end are left out
 SCAN_POINTS_PER_PERIOD = 4.0  # of the cut-off
 DELAY_NEWTON_STEPS = 20
+ALONG_STEP_POWER_SHARE = 1e-6  # of a column's power: more that is not along sign(q̇), and it need not be looked at
 BENDING_GAIN = 20.0  # −2 log of the likelihood: three columns gain that much by chance once in 6000 times
 
 
@@ -121,13 +122,22 @@ def with_friction(w: Array, smooth: Smooth, j: int, *, bends: bool) -> Array:
     """Rows w (N, f) of joint j, columns along sign(q̇) rounded as the filter rounds the torque's steps. One more column
     lets friction turn early or late, as where joints stick, and that is no delay; more of them, where its contacts
     bend, let it build up along the way."""
-    w = w.copy()
-    for qd, direction in zip(smooth.motion.qd.T, smooth.direction.T, strict=True):
-        step = np.sign(qd)
-        factor = step @ w / max(float(step @ step), 1.0)
-        along = (factor != 0.0) & (np.abs(w - np.outer(step, factor)).max(axis=0) <= 1e-9 * np.abs(factor))
-        w[:, along] = np.outer(direction, factor[along])
+    w, steps = w.copy(), np.sign(smooth.motion.qd)
+    lengths = (steps**2).sum(axis=0)[:, None]
+    factors = steps.T @ w / np.maximum(lengths, 1.0)  # (n, f)
+    power = (w**2).sum(axis=0)
+    likely = (factors != 0.0) & (np.abs(power - factors**2 * lengths) <= ALONG_STEP_POWER_SHARE * power)
+    for i in np.flatnonzero(likely.any(axis=1)):
+        some = np.flatnonzero(likely[i])
+        step, factor = steps[:, i], factors[i, some]
+        along = np.abs(w[:, some] - np.outer(step, factor)).max(axis=0) <= 1e-9 * np.abs(factor)
+        w[:, some[along]] = np.outer(smooth.direction[:, i], factor[along])
     return np.column_stack([w, smooth.late[:, j] if bends else smooth.late[:, j, :1]])
+
+
+def _own(w: Array) -> Array:
+    """The columns of w that are not zero: of many limbs those of one."""
+    return np.asarray(w[:, w.any(axis=0)])
 
 
 def newton(slopes: Callable[[float], Array], start: float, farthest: float) -> float | None:
@@ -154,7 +164,7 @@ def delays_of(smooth: Smooth, regressor: Array | None, period: float | None = No
     half = int(np.ceil(SCAN_POINTS_PER_PERIOD * smooth.cutoff * reach))
     grid = np.linspace(-reach, reach, 2 * half + 1)
     moving = [int(j) for j in np.flatnonzero(np.ptp(smooth.effort, axis=0) > 0)]
-    columns = {j: features(smooth) if regressor is None else regressor[:, j] for j in moving}
+    columns = {j: features(smooth) if regressor is None else _own(regressor[:, j]) for j in moving}
     kinds = (False,) if regressor is None else (False, True)  # coupled motion that is not modelled is none of friction
     tried = [{j: with_friction(w, smooth, j, bends=bends) for j, w in columns.items()} for bends in kinds]
     tried = [{j: w for j, w in rows.items() if determined(w, smooth.independent)} for rows in tried]

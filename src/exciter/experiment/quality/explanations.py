@@ -193,8 +193,8 @@ class ChangeSearch:
         """A zero that bodies hide, where those would be at the edge of what is believed: a fit of bodies as near to the
         description as usual (BODY_SPREAD as the ends of what is likely, not as σ) is better off with another one."""
         believed = self.at(now).fit(np.array(now.torques), np.array(now.factor), strict=USUAL_STRICTNESS)
-        scores = ((j, *self.score(now, believed, j)) for j in self.turning)
-        far = [(gain, j, angle) for j, gain, angle in scores if abs(angle) >= LEAST_ZERO_RAD]
+        scores = zip(self.turning, self.scores(now, believed, self.turning), strict=True)
+        far = [(gain, j, angle) for j, (gain, angle) in scores if abs(angle) >= LEAST_ZERO_RAD]
         gain, j, angle = max(far, default=(0.0, 0, 0.0))
         if gain < LIKELY_ZERO_GAIN + 2.0 * np.log(self.n):
             return None
@@ -310,7 +310,7 @@ class ChangeSearch:
             after = self.fit(then)
             if best is None or after.cost < best[2].cost:
                 best = (angle, then, after)
-            gain, step = self.score(then, after, j)
+            gain, step = next(self.scores(then, after, [j]))
             if gain < LEAST_ZERO_GAIN:
                 break
             angle += step
@@ -320,29 +320,33 @@ class ChangeSearch:
 
     def near_zeros(self, now: Arranged, before: Believed) -> list[Candidate]:
         """Best joints by the slope of the cost along their zero, bodies free to follow."""
-        scores = [(j, *self.score(now, before, j)) for j in self.turning]
-        best = sorted(scores, key=lambda one: -one[1])[:TRIED_OF_A_KIND]
-        return [("zero", (j,), now._replace(shift=_with(now.shift, [j], [now.shift[j] + d]))) for j, _, d in best]
+        scores = zip(self.turning, self.scores(now, before, self.turning), strict=True)
+        best = sorted(scores, key=lambda one: -one[1][0])[:TRIED_OF_A_KIND]
+        return [("zero", (j,), now._replace(shift=_with(now.shift, [j], [now.shift[j] + d]))) for j, (_, d) in best]
 
-    def score(self, a: Arranged, believed: Believed, j: int) -> tuple[float, float]:
-        """Gain of cost that a parabola promises for another zero of joint j, and the step there [rad]."""
-        here, n = self.at(a), self.n
+    def scores(self, a: Arranged, believed: Believed, joints: Sequence[int]) -> Iterator[tuple[float, float]]:
+        """Of joint after joint: gain of cost that a parabola promises for another zero, and the step there [rad]."""
+        here, m = self.at(a), self.at(a).motion
         links = self.bodies.dynamics.robot.inertias + (self.spread @ believed.z.reshape(-1, 10, 1))[..., 0]
-        m, away = here.motion, ZERO_STEP_RAD * np.eye(n)[j]
-        ends = [
-            self.bodies.dynamics.inverse_dynamics(Motion(m.time, m.q + d, m.qd, m.qdd), links) for d in (away, -away)
-        ]
-        slope = (ends[0] - ends[1]).T / (2.0 * ZERO_STEP_RAD)
-        slope = np.stack([unexplained(u, d) for u, d in zip(here.bases, slope, strict=True)])
-        left = np.stack(here.left(np.array(a.torques), np.array(a.factor))) - here.rows @ believed.z
-        w = believed.weights / here.samples
-        mixed = np.einsum("j,jNk,jN->k", w, here.rows, slope, optimize=True)
-        known = here.known(believed.weights, believed.strict)
-        first = float(w @ (slope * left).sum(axis=1))
-        second = float(w @ (slope**2).sum(axis=1)) - float(mixed @ known(mixed))
-        if second <= SINGULAR_DRIVE:
-            return 0.0, 0.0
-        return first**2 / second, float(np.clip(first / second, -FARTHEST_ZERO_STEP_RAD, FARTHEST_ZERO_STEP_RAD))
+        measured = here.left(np.array(a.torques), np.array(a.factor))
+        left = [y - w @ believed.z[own] for y, (own, w) in zip(measured, here.rows, strict=True)]
+        weights, known = believed.weights / here.samples, here.known(believed.weights, believed.strict)
+        for j in joints:
+            away = ZERO_STEP_RAD * np.eye(self.n)[j]
+            ends = [
+                self.bodies.dynamics.inverse_dynamics(Motion(m.time, m.q + d, m.qd, m.qdd), links)
+                for d in (away, -away)
+            ]
+            slope = (ends[0] - ends[1]).T / (2.0 * ZERO_STEP_RAD)
+            first, second, parts = 0.0, 0.0, [np.zeros(len(own)) for own, _ in here.rows]
+            for i in np.flatnonzero(slope.any(axis=1)).tolist():  # of other limbs nothing changes
+                d, w = unexplained(here.bases[i], slope[i]), weights[i]
+                first, second = first + float(w * (d @ left[i])), second + float(w * (d @ d))
+                parts[i] = w * (d @ here.rows[i][1])
+            mixed = here.summed(parts)
+            second -= float(mixed @ known(mixed))
+            step = first / second if second > SINGULAR_DRIVE else 0.0
+            yield first * step, float(np.clip(step, -FARTHEST_ZERO_STEP_RAD, FARTHEST_ZERO_STEP_RAD))
 
     def far_zeros(self, now: Arranged, before: Believed) -> list[Candidate]:
         """Best joints and angles with the description as it is. Torques are a Fourier series of second order in the

@@ -104,8 +104,9 @@ def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple
     norms = np.linalg.norm(w, axis=0)
     if (norms[wanted != 0.0] == 0.0).any():
         return None
-    scale = np.where(norms > 0, norms, 1.0)
-    u, s, vt = np.linalg.svd(w / scale, full_matrices=False)
+    own = norms > 0.0  # of many limbs the columns of one
+    wanted, scale = wanted[own], norms[own]
+    u, s, vt = np.linalg.svd(w[:, own] / scale, full_matrices=False)
     kept = s > SINGULAR_FRICTION_VALUE * s[0]
     u, s, vt = u[:, kept], s[kept], vt[kept]
     seen = vt @ (wanted / scale)
