@@ -215,6 +215,20 @@ def test_a_calm_motion_is_stood_through_in_mujoco(tmp_path):
         stand_through(quadruped(), curve, truth)
 
 
+def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
+    """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
+    robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})
+    truth = Truth(robot.tree, friction=TrueFriction(viscous=0.05))
+    run = stand_through(robot, from_rest(robot, "base_pitch", 0.25, 0.5), truth, rate=100.0)
+    assert run.stayed
+    wanted = run.plan.curve.motion(np.minimum(run.stood.motion.time, run.plan.curve.end))
+    forces = StanceForces.of(robot)
+    np.testing.assert_allclose(run.stood.forces.T, forces.carried(wanted).forces, atol=0.1 * forces.share)
+    assert run.slip.max() < 5e-4
+    centre = Dynamics(run.stood.robot).placement(FEET[0], run.stood.motion.q)[1]
+    assert np.ptp(centre[:, 0]) > 2.0 * run.slip[0]  # rolling is no slip
+
+
 def test_files_have_the_legs_and_refuse_others():
     robot = stood()
     samples = sample(from_rest(robot, "base_z", -0.02, 1.0), 50.0)
