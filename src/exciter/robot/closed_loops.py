@@ -46,8 +46,8 @@ LARGEST_CORRECTION = 0.25  # of a step: beyond, the step was too long
 SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
-SHORT_SAMPLES = 512  # of a motion, all of which start at the atlas; of a longer one those at the coarsest stride,
-SAMPLE_STRIDES = (64, 8, 1)  # and those between start from neighbours
+SAMPLE_STRIDES = (64, 8, 1)  # of a motion: those at the coarsest start at the atlas, those between from neighbours
+LEAST_COARSE_SAMPLES = 8  # at a stride that is used
 ATLAS_POSTURES = 256
 NEAR_REFERENCE = 0.3  # [rad, or of the length] within which the reference is start enough
 MOST_KEPT_SAMPLES = 20_000  # of a motion whose tree is kept
@@ -137,7 +137,7 @@ class ClosedLoops:
         """Positions (N, nb) of coordinates (N, m), and where the loops could be closed; elsewhere as far as it went."""
         samples = len(u)
         q, closed = np.tile(self.reference, (samples, 1)), np.zeros(samples, dtype=bool)
-        strides = SAMPLE_STRIDES if samples > SHORT_SAMPLES else (1,)
+        strides = [stride for stride in SAMPLE_STRIDES if stride == 1 or samples >= LEAST_COARSE_SAMPLES * stride]
         first = np.arange(0, samples, strides[0])
         q[first], closed[first] = self._from_atlas(u[first])
         for coarse, fine in pairwise(strides):
