@@ -86,6 +86,17 @@ def test_the_base_leads_and_feet_stay():
     assert robot.ground == pytest.approx(0.0, abs=1e-12)
 
 
+def test_legs_close_from_the_motion_before_as_from_the_reference():
+    robot, instants = stood(), np.linspace(0, 5, 70)
+    chained = replace(robot.coupling)
+    for share in (0.4, 0.38, 0.0, 0.6):  # a little, and much of another motion
+        u = wriggle(robot, share=share).motion(instants).q
+        np.testing.assert_allclose(chained.positions(u), replace(chained).positions(u), atol=1e-9)
+        q, closed = chained._from_last(u, chained.positions(u), u + 0.01)
+        assert closed.all()
+        np.testing.assert_allclose(q, replace(chained).positions(u + 0.01), atol=1e-9)
+
+
 def test_forces_and_torques_are_pinocchios():
     """Recursive Newton–Euler with the forces on the feet: nothing is left for the base, the torques for the legs."""
     robot = stood()
