@@ -86,6 +86,17 @@ def test_the_base_leads_and_feet_stay():
     assert robot.ground == pytest.approx(0.0, abs=1e-12)
 
 
+def test_legs_close_from_the_motion_before_as_from_the_reference():
+    robot, instants = stood(), np.linspace(0, 5, 70)
+    chained = replace(robot.coupling)
+    for share in (0.4, 0.38, 0.0, 0.6):  # a little, and much of another motion
+        u = wriggle(robot, share=share).motion(instants).q
+        np.testing.assert_allclose(chained.positions(u), replace(chained).positions(u), atol=1e-9)
+        q, closed = chained._from_last(u, chained.positions(u), u + 0.01)
+        assert closed.all()
+        np.testing.assert_allclose(q, replace(chained).positions(u + 0.01), atol=1e-9)
+
+
 def test_forces_and_torques_are_pinocchios():
     """Recursive Newton–Euler with the forces on the feet: nothing is left for the base, the torques for the legs."""
     robot = stood()
@@ -213,6 +224,20 @@ def test_a_calm_motion_is_stood_through_in_mujoco(tmp_path):
     assert ex.read(log.with_suffix(".yaml")).about.contacts.frames == FEET
     with pytest.raises(ExciterError, match="does not stand"):
         stand_through(quadruped(), curve, truth)
+
+
+def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
+    """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
+    robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})
+    truth = Truth(robot.tree, friction=TrueFriction(viscous=0.05))
+    run = stand_through(robot, from_rest(robot, "base_pitch", 0.25, 0.5), truth, rate=100.0)
+    assert run.stayed
+    wanted = run.plan.curve.motion(np.minimum(run.stood.motion.time, run.plan.curve.end))
+    forces = StanceForces.of(robot)
+    np.testing.assert_allclose(run.stood.forces.T, forces.carried(wanted).forces, atol=0.1 * forces.share)
+    assert run.slip.max() < 5e-4
+    centre = Dynamics(run.stood.robot).placement(FEET[0], run.stood.motion.q)[1]
+    assert np.ptp(centre[:, 0]) > 2.0 * run.slip[0]  # rolling is no slip
 
 
 def test_files_have_the_legs_and_refuse_others():

@@ -46,10 +46,12 @@ LARGEST_CORRECTION = 0.25  # of a step: beyond, the step was too long
 SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
-SHORT_SAMPLES = 512  # of a motion, all of which start at the atlas; of a longer one those at the coarsest stride,
-SAMPLE_STRIDES = (64, 8, 1)  # and those between start from neighbours
+SAMPLE_STRIDES = (64, 8, 1)  # of a motion: those at the coarsest start at the atlas, those between from neighbours
+LEAST_COARSE_SAMPLES = 8  # at a stride that is used
 ATLAS_POSTURES = 256
 NEAR_REFERENCE = 0.3  # [rad, or of the length] within which the reference is start enough
+MOST_LEFT_SHARE = 0.25  # of samples that the motion before does not lead to: beyond, it is no help
+MOST_LAST_MOTIONS = 8  # of different numbers of samples that are kept
 MOST_KEPT_SAMPLES = 20_000  # of a motion whose tree is kept
 SPANNED_SHARE = 1e-4  # of a combination of equations, in ties that are left: below, it is rounding
 STILL_RATE = 1e-9  # |∂q/∂u| of a joint that does not move
@@ -88,6 +90,8 @@ class CoupledLoops(Coupled):
         return out
 
 
+#: By number of samples: coordinates and positions of the motion that was closed last.
+_LAST_CLOSED: WeakKeyDictionary[ClosedLoops, dict[int, tuple[Array, Array]]] = WeakKeyDictionary()
 _KEPT_TREES: WeakKeyDictionary[Motion, dict[ClosedLoops, CoupledLoops]] = WeakKeyDictionary()
 
 
@@ -136,9 +140,15 @@ class ClosedLoops:
 
     def closed(self, u: Array) -> tuple[Array, BoolArray]:
         """Positions (N, nb) of coordinates (N, m), and where the loops could be closed; elsewhere as far as it went."""
-        samples = len(u)
+        samples, last = len(u), _LAST_CLOSED.setdefault(self, {})
+        if samples in last:
+            q, closed = self._from_last(*last[samples], u)
+            rest = np.flatnonzero(~closed)
+            if len(rest) <= MOST_LEFT_SHARE * samples:
+                q[rest], closed[rest] = self._from_atlas(u[rest])
+                return self._kept(u, *self._from_neighbours(u, q, closed))
         q, closed = np.tile(self.reference, (samples, 1)), np.zeros(samples, dtype=bool)
-        strides = SAMPLE_STRIDES if samples > SHORT_SAMPLES else (1,)
+        strides = [stride for stride in SAMPLE_STRIDES if stride == 1 or samples >= LEAST_COARSE_SAMPLES * stride]
         first = np.arange(0, samples, strides[0])
         q[first], closed[first] = self._from_atlas(u[first])
         for coarse, fine in pairwise(strides):
@@ -152,7 +162,29 @@ class ClosedLoops:
             q[some], closed[some] = self._corrected(start, u[some], LARGEST_CORRECTION * apart[between])
             rest = new[~closed[new]]
             q[rest], closed[rest] = self._from_atlas(u[rest])
-        return self._from_neighbours(u, q, closed)
+        return self._kept(u, *self._from_neighbours(u, q, closed))
+
+    def _kept(self, u: Array, q: Array, closed: BoolArray) -> tuple[Array, BoolArray]:
+        """The same, kept as the beginning of the next motion of as many samples."""
+        if LEAST_COARSE_SAMPLES <= len(u) <= MOST_KEPT_SAMPLES and closed.all():
+            last = _LAST_CLOSED[self]
+            last[len(u)] = np.array(u), q.copy()
+            for other in list(last)[: max(0, len(last) - MOST_LAST_MOTIONS)]:
+                del last[other]
+        return q, closed
+
+    def _from_last(self, before: Array, start: Array, u: Array) -> tuple[Array, BoolArray]:
+        """From closed positions (N, nb) at coordinates ``before`` (N, m), each by one step of a continuation: a search
+        asks for motions that hardly differ. True where the step was short enough."""
+        way = np.zeros_like(start)
+        way[:, self.coordinates] = u - before
+        state = self.ties.at(start)
+        way[:, self.followers] = self._solved(state, np.einsum("Nkj,Nj->Nk", state.jacobian, way))
+        rate = self._distance(way)
+        q, near = start.copy(), np.flatnonzero(rate <= LARGEST_STEP)
+        closed = np.zeros(len(u), dtype=bool)
+        q[near], closed[near] = self._corrected((start + way)[near], u[near], LARGEST_CORRECTION * rate[near])
+        return q, closed & ~self._beyond(self.ties.at(q))
 
     @cached_property
     def _atlas(self) -> Array:

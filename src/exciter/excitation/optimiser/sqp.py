@@ -192,9 +192,13 @@ class Minimisation:
         self, y: Array, g: Array, b: Array, now: LinearisedLimits, step: Proposal
     ) -> tuple[Proposal | None, LinearisedLimits]:
         """A step whose end keeps the nonlinear limits, corrected where the linearised ones were not enough, and the
-        limits there: most often the first one does, and is where the next step begins."""
+        limits there: most often the first one does, and is where the next step begins. None where loops cannot close:
+        a shorter one is tried then."""
         for correction in range(self.settings.corrections + 1):
-            there = self.problem.nonlinear.linearised(y + step.d)
+            try:
+                there = self.problem.nonlinear.linearised(y + step.d)
+            except LoopError:
+                break
             if (there.values >= 0.0).all():
                 return step, there
             if correction == self.settings.corrections:

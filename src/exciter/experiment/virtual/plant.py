@@ -31,7 +31,10 @@ from exciter.typing import Array, Index
 NEGLIGIBLE_INERTIA = 1e-12  # [kg, kg·m²] that MuJoCo gets instead of zero
 NO_BODY = {"mass": NEGLIGIBLE_INERTIA, "inertia": (NEGLIGIBLE_INERTIA,) * 3, "explicitinertial": True}
 STIFF_SOLIMP = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: as hard as MuJoCo makes a constraint
-GROUND_SOLREF, GROUND_SOLIMP = (0.004, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)
+GROUND_SOLIMP = (0.8, 0.95, 0.001, 0.5, 2.0)  # harder, and a light foot chatters: no force for single steps
+#: Time constant of the ground, in steps; MuJoCo allows no less than two. Its contacts leave J̇q̇ out of the acceleration
+#: of the point that touches, so that a foot that only rolls creeps by about J̇q̇ times half that time.
+GROUND_STEPS = 2.0
 GROUND_IMPRATIO = 20.0  #: of friction to normal force in stiffness: feet hardly creep
 SMALLEST_FOOT_M = 1e-3  #: [m] radius of the ball that stands for a pointed foot
 LEAST_JOINT_INERTIA = 1e-9  # [kg·m²] a joint with less to move than this cannot be controlled
@@ -79,6 +82,7 @@ class Plant:
             return
         engine().mj_resetData(self.model, self.data)
         self.model.dof_solref[self.motor] = (2.0 * step, 1.0)
+        self.model.geom_solref[:] = (GROUND_STEPS * step, 1.0)  # of feet and ground: there are no others
 
     def take(self, step: float) -> float:
         """Steps of ``step`` [s] from now on; those before."""
@@ -215,7 +219,7 @@ def _put_on_ground(spec: Any, bodies: Sequence[Any], feet: Sequence[tuple[Ground
     mujoco = engine()
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone, spec.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, GROUND_IMPRATIO
-    hard: dict[str, Any] = {"solref": GROUND_SOLREF, "solimp": GROUND_SOLIMP, "condim": 3, "mass": 0.0}
+    hard: dict[str, Any] = {"solimp": GROUND_SOLIMP, "condim": 3, "mass": 0.0}
     plane = {"type": mujoco.mjtGeom.mjGEOM_PLANE, "size": (0.0, 0.0, 1.0), "contype": 1, "conaffinity": 0}
     spec.worldbody.add_geom(name="ground", **plane, **hard)
     ball = {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "contype": 0, "conaffinity": 1}

@@ -14,16 +14,18 @@ from numpy.typing import ArrayLike
 
 from exciter.dynamics.contacts import Stance, checked_stance, contact_bias, contact_jacobian
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, RobotError
 from exciter.experiment.recording.base_sensing import Contacts, TwistAxes
 from exciter.experiment.recording.recording import About, Recording
 from exciter.experiment.virtual.plant import Plant, build, engine
 from exciter.experiment.virtual.true_parameters import Truth
+from exciter.parameters.terms import declared_terms
 from exciter.robot.base_motion import BaseMotion, quaternions, rotation_of_angles
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, Settings
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 CLOSED_M = 1e-12  #: [m] by which feet may miss their places
 MOST_CLOSING_STEPS = 50
@@ -222,17 +224,18 @@ class StandingRobot:
         for name in ("ground", *(f"foot{k}" for k in range(len(stance)))):  # MuJoCo takes the larger one of two
             model.geom(name).friction[0] = control.friction
         dynamics = Dynamics(described)
-        ahead, _ = least_forces(dynamics, stance, motion, dynamics.inverse_dynamics(motion))
+        known = DynamicModel(described, declared_terms(described)).torque(motion)  # friction included, where declared
+        ahead, _ = least_forces(dynamics, stance, motion, known)
         legs = np.array([j for j in range(described.n) if j not in described.free_base])
         own = dof[legs]
         data.qpos[dof] = motion.q[0]
         q, qd, qdd, torque = (np.zeros(motion.q.shape) for _ in range(4))
         forces = np.zeros((len(motion), 3 * len(stance)))
-        wanted = np.stack([ahead[:, legs], motion.q[:, legs], motion.qd[:, legs]])
+        places, speeds = _between(motion, legs, every)
         for k in range(len(motion)):
-            step = (wanted[:, min(k + 1, len(motion) - 1)] - wanted[:, k]) / every
+            step = (ahead[min(k + 1, len(motion) - 1), legs] - ahead[k, legs]) / every
             for tick in range(every):  # between samples, too: a controller that jumps would be logged before each jump
-                ff, place, speed = wanted[:, k] + tick * step
+                ff, place, speed = ahead[k, legs] + tick * step, places[k, tick], speeds[k, tick]
                 given = ff + control.stiffness * (place - data.qpos[own]) + control.damping * (speed - data.qvel[own])
                 data.qfrc_applied[own] = given
                 if tick == 0:
@@ -245,6 +248,17 @@ class StandingRobot:
         if not np.isfinite(q).all() or (q[:, height] < FALLEN_FRACTION * motion.q[:, height]).any():
             raise MotionError("the virtual robot fell; ask for less, or control it more stiffly")
         return Stood(described, self.contacts, Motion(motion.time, q, qd, qdd), torque, forces, period)
+
+
+def _between(motion: Motion, joints: Index, every: int) -> tuple[Array, Array]:
+    """Positions and velocities (N, every, joints) that are asked for, by cubics through both samples: a reference with
+    kinks would make all that is logged at its samples ripple in step with them."""
+    following = np.minimum(np.arange(len(motion)) + 1, len(motion) - 1)
+    h, x = float(motion.time[1] - motion.time[0]), (np.arange(every) / every)[None, :, None]
+    q, qd = motion.q[:, None, joints], h * motion.qd[:, None, joints]
+    way, to = q[following] - q, qd[following]
+    bend, twist = 3.0 * way - 2.0 * qd - to, qd + to - 2.0 * way
+    return q + x * (qd + x * (bend + x * twist)), (qd + x * (2.0 * bend + 3.0 * x * twist)) / h
 
 
 def _ground_forces(mujoco: Any, plant: Plant, feet: int) -> Array:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from exciter import __version__
-from exciter.dynamics.contacts import contact_jacobian
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
 from exciter.excitation.trajectories.curve import Curve
@@ -68,13 +68,16 @@ class StandingRun:
 
     @cached_property
     def slip(self) -> Array:
-        """(k,) [m] how far the point of each foot that touches slid along the ground at most: rolling is none."""
-        motion, up = self.stood.motion, upward(self.robot)
-        jacobian = contact_jacobian(Dynamics(self.stood.robot), self.stood.contacts.all, motion.q)
-        speed = np.einsum("Nmj,Nj->Nm", jacobian, motion.qd).reshape(len(motion), -1, 3)
-        across = speed - (speed @ up)[..., None] * up
-        way = np.cumsum(0.5 * np.diff(motion.time)[:, None, None] * (across[1:] + across[:-1]), axis=0)
-        return np.asarray(np.linalg.norm(way, axis=2).max(axis=0))
+        """(k,) [m] how far each foot slid along the ground at most: rolling is none. From places and attitudes alone:
+        velocities at the samples of a log, which the controller ripples with, do not add up to the way."""
+        up, dynamics = upward(self.robot), Dynamics(self.stood.robot)
+        slid = list[float]()
+        for contact in self.stood.contacts.all:
+            turn, centre = dynamics.placement(contact.frame, self.stood.motion.q)
+            turned = Rotation.from_matrix(turn[1:] @ turn[:-1].swapaxes(1, 2)).as_rotvec()
+            way = np.cumsum(np.diff(centre, axis=0) - np.cross(turned, contact.radius * up), axis=0)
+            slid.append(float(np.linalg.norm(way - np.outer(way @ up, up), axis=1).max()))
+        return np.array(slid)
 
     @cached_property
     def lift(self) -> Array:
