@@ -246,7 +246,8 @@ class StandingRobot:
                 mujoco.mj_step(model, data)
         height = described.free_base[2]
         if not np.isfinite(q).all() or (q[:, height] < FALLEN_FRACTION * motion.q[:, height]).any():
-            raise MotionError("the virtual robot fell; ask for less, or control it more stiffly")
+            advice = "control it more stiffly (simulate: {standing: {stiffness: …, damping: …}})"
+            raise MotionError(f"the virtual robot fell; ask for less, or {advice}")
         return Stood(described, self.contacts, Motion(motion.time, q, qd, qdd), torque, forces, period)
 
 
