@@ -226,6 +226,14 @@ def test_a_calm_motion_is_stood_through_in_mujoco(tmp_path):
         stand_through(quadruped(), curve, truth)
 
 
+@pytest.mark.parametrize("gains", [(0.0, 0.0), (3e4, 3e2)], ids=["down", "kicked up"])
+def test_a_robot_that_fell_has_no_log(gains):
+    robot = stood()
+    heavy = Truth(robot.tree.with_inertias(1.3 * robot.inertias))
+    with pytest.raises(MotionError, match="fell; ask for less, or control it more stiffly .*stiffness"):
+        stand_through(robot, from_rest(robot, "base_x", 0.02, 0.8), heavy, StandingSettings(*gains), rate=100.0)
+
+
 def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
     """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
     robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})

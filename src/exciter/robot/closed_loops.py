@@ -47,7 +47,7 @@ SHORTEST_STEP = 1e-4  # of the whole way
 MOST_CONTINUATION_STEPS = 400
 DAMPING = 1e-13  # of Newton's normal equations, of their trace: a singular start must not end the batch
 SAMPLE_STRIDES = (64, 8, 1)  # of a motion: those at the coarsest start at the atlas, those between from neighbours
-LEAST_COARSE_SAMPLES = 8  # at a stride that is used
+LEAST_STRIDE_SAMPLES = 8  # at a stride that is used
 ATLAS_POSTURES = 256
 NEAR_REFERENCE = 0.3  # [rad, or of the length] within which the reference is start enough
 MOST_LEFT_SHARE = 0.25  # of samples that the motion before does not lead to: beyond, it is no help
@@ -148,7 +148,7 @@ class ClosedLoops:
                 q[rest], closed[rest] = self._from_atlas(u[rest])
                 return self._kept(u, *self._from_neighbours(u, q, closed))
         q, closed = np.tile(self.reference, (samples, 1)), np.zeros(samples, dtype=bool)
-        strides = [stride for stride in SAMPLE_STRIDES if stride == 1 or samples >= LEAST_COARSE_SAMPLES * stride]
+        strides = [stride for stride in SAMPLE_STRIDES if stride == 1 or samples >= LEAST_STRIDE_SAMPLES * stride]
         first = np.arange(0, samples, strides[0])
         q[first], closed[first] = self._from_atlas(u[first])
         for coarse, fine in pairwise(strides):
@@ -166,7 +166,7 @@ class ClosedLoops:
 
     def _kept(self, u: Array, q: Array, closed: BoolArray) -> tuple[Array, BoolArray]:
         """The same, kept as the beginning of the next motion of as many samples."""
-        if LEAST_COARSE_SAMPLES <= len(u) <= MOST_KEPT_SAMPLES and closed.all():
+        if LEAST_STRIDE_SAMPLES <= len(u) <= MOST_KEPT_SAMPLES and closed.all():
             last = _LAST_CLOSED[self]
             last[len(u)] = np.array(u), q.copy()
             for other in list(last)[: max(0, len(last) - MOST_LAST_MOTIONS)]:

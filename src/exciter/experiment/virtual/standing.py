@@ -30,7 +30,8 @@ from exciter.typing import Array, Index
 CLOSED_M = 1e-12  #: [m] by which feet may miss their places
 MOST_CLOSING_STEPS = 50
 LARGEST_CLOSING_STEP_RAD = 0.5
-FALLEN_FRACTION = 0.5  #: of the height asked for: less, and the robot fell
+FALLEN_FRACTION = 0.5  #: of the height asked for: farther from it, and the robot fell
+FALLEN_TURN_RAD = 1.0  #: [rad] away from the attitude asked for
 
 
 @dataclass(frozen=True)
@@ -244,11 +245,19 @@ class StandingRobot:
                     q[k], qd[k], qdd[k] = data.qpos[dof], data.qvel[dof], data.qacc[dof]
                     forces[k] = _ground_forces(mujoco, plant, len(stance))
                 mujoco.mj_step(model, data)
-        height = described.free_base[2]
-        if not np.isfinite(q).all() or (q[:, height] < FALLEN_FRACTION * motion.q[:, height]).any():
+        if bool(data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number) or _fell(described, q, motion.q):
             advice = "control it more stiffly (simulate: {standing: {stiffness: …, damping: …}})"
             raise MotionError(f"the virtual robot fell; ask for less, or {advice}")
         return Stood(described, self.contacts, Motion(motion.time, q, qd, qdd), torque, forces, period)
+
+
+def _fell(robot: Robot, q: Array, asked: Array) -> bool:
+    """Whether the base came far from where it was asked to be (N, n): down, up, or turned."""
+    if not np.isfinite(q).all():
+        return True
+    height, turns = robot.free_base[2], list(robot.free_base[3:])
+    off = np.abs(q - asked)
+    return bool((off[:, height] > FALLEN_FRACTION * asked[:, height]).any() or (off[:, turns] > FALLEN_TURN_RAD).any())
 
 
 def _between(motion: Motion, joints: Index, every: int) -> tuple[Array, Array]:
