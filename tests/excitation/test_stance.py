@@ -230,7 +230,7 @@ def test_a_calm_motion_is_stood_through_in_mujoco(tmp_path):
 def test_a_robot_that_fell_has_no_log(gains):
     robot = stood()
     heavy = Truth(robot.tree.with_inertias(1.3 * robot.inertias))
-    with pytest.raises(MotionError, match="fell; ask for less, or control it more stiffly .*stiffness"):
+    with pytest.raises(MotionError, match=r"fell; ask for less, or control it more stiffly .*stiffness"):
         stand_through(robot, from_rest(robot, "base_x", 0.02, 0.8), heavy, StandingSettings(*gains), rate=100.0)
 
 

@@ -26,7 +26,7 @@ from exciter.experiment.recording.current_map import PolynomialMap
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, until_noise_settles
-from exciter.identification.information.estimate import assumed, finite_or_none, student_quantile
+from exciter.identification.information.estimate import assumed, finite_or_none, student_interval
 from exciter.identification.information.jackknife import (
     LEFT_OUT_STRETCHES,
     by_stretch,
@@ -325,8 +325,7 @@ class DriveGains:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (J,) of the confidence interval of each gain (Student)."""
-        reach = student_quantile(level, self.freedom) * self.std
-        return self.gains - reach, self.gains + reach
+        return student_interval(self.gains, self.std, self.freedom, level)
 
     @property
     def about_gains(self) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from scipy import linalg, optimize
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.formulations.gain_free import JointwiseBase, shared_parameters
-from exciter.identification.information.estimate import Estimate, finite_or_none, student_quantile
+from exciter.identification.information.estimate import Estimate, finite_or_none, student_interval
 from exciter.typing import Array, BoolArray
 
 RATIO_RANK_TOLERANCE = 1e-7  #: relative singular value below which nothing is said
@@ -38,8 +38,7 @@ class GainRatios:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (J,) (Student)."""
-        reach = student_quantile(level, self.freedom) * self.std
-        return self.ratios - reach, self.ratios + reach
+        return student_interval(self.ratios, self.std, self.freedom, level)
 
     @property
     def sentence(self) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from exciter.identification.estimators.physical import Prior
-from exciter.identification.information.estimate import Estimate, student_quantile
+from exciter.identification.information.estimate import Estimate, student_interval
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import limb_spreads
 from exciter.identification.physical.penalised_fit import TRACE_WEIGHT, PhysicalEstimate
@@ -42,8 +42,7 @@ class LinkMasses:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (n,)."""
-        reach = student_quantile(level, self.freedom) * self.std
-        return self.mass - reach, self.mass + reach
+        return student_interval(self.mass, self.std, self.freedom, level)
 
     @property
     def note(self) -> Note:

@@ -21,7 +21,7 @@ from exciter.experiment.recording import Payload
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import EXACT_DATA_NOISE, Compressed, until_noise_settles
-from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_quantile
+from exciter.identification.information.estimate import WHITE, Estimate, assumed, finite_or_none, student_interval
 from exciter.identification.information.information import Information
 from exciter.identification.information.jackknife import widened
 from exciter.identification.information.problem import Problem
@@ -97,8 +97,7 @@ class PayloadEstimate:
 
     def interval(self, level: float = LOAD_CONFIDENCE) -> tuple[Array, Array]:
         """Lower and upper ends (10,) of the confidence interval of each of them (Student)."""
-        reach = student_quantile(level, self.freedom) * self.std
-        return self.values - reach, self.values + reach
+        return student_interval(self.values, self.std, self.freedom, level)
 
     @property
     def mass(self) -> float:

@@ -47,6 +47,12 @@ def student_quantile(level: float, freedom: float) -> float:
     return float(stats.t.ppf(0.5 + 0.5 * level, max(freedom, 1.0)))
 
 
+def student_interval(values: Array, std: Array, freedom: float, level: float) -> tuple[Array, Array]:
+    """Lower and upper ends of the confidence interval of each of several values."""
+    reach = student_quantile(level, freedom) * std
+    return values - reach, values + reach
+
+
 def finite_or_none(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
 
@@ -146,8 +152,7 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (p,) of the confidence interval of each parameter."""
-        reach = self.quantile(level) * self.std
-        return self.values - reach, self.values + reach
+        return student_interval(self.values, self.std, self.freedom, level)
 
     @property
     def information(self) -> Information:
