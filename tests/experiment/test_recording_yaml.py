@@ -304,6 +304,33 @@ def test_drive_signs_and_offset(tmp_path):
     assert "not the transpose" in said.text
 
 
+def test_commands_go_through_gears_signs_and_offset_of_positions(tmp_path):
+    ratios = {"position": [[10, 0], [5, -20]]}
+    said = {"drive": ratios, "signs": [1, -1], "offset": {"values": [90, -10], "unit": "deg"}, "current": None}
+    command = {"columns": "v", "unit": "deg", "factor": [1, 3]}
+    recording = described(tmp_path, **said, command=command, velocity=None, torque=None)
+    as_position = described(tmp_path, **said, position=command, velocity=None, torque=None)
+    close(recording.command, as_position.q)
+    assert recording.everything == ("q", "command")
+    with pytest.raises(RecordingError, match="units contradict each other: joint 'a' turns by its .* slides by its com"):
+        described(tmp_path, command={"columns": "v", "unit": "m"})
+    with pytest.raises(RecordingError, match="command: unit is missing; allowed are rad, deg, rev, m, mm"):
+        described(tmp_path, command={"columns": "v"})
+
+
+def test_a_delayed_command_keeps_its_steps(tmp_path):
+    """A quarter of a sample: on the line between two, never beyond them; others of the same log stay."""
+    time, steps = np.arange(40) / 100, np.repeat([0.0, 1.0, 1.0, 0.0], 10)
+    np.savetxt(tmp_path / "log.csv", np.column_stack([time, time, steps]), delimiter=",", header="t,q,c", comments="")
+    said = {"file": "log.csv", "joints": ["a"], "time": {"column": "t"}, "position": {"columns": ["q"], "unit": "rad"}}
+    said |= {"command": {"columns": ["c"], "unit": "rad"}, "delay": {"command": 0.0025}}
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    recording = read_recording(tmp_path / "recording.yaml")
+    close(recording.command[:, 0], np.interp(recording.time + 0.0025, time, steps))
+    assert (recording.command.min(), recording.command.max()) == (0.0, 1.0)
+    close(recording.q[:, 0], recording.time)
+
+
 def test_motors_turn_further_than_joints(tmp_path):
     """What is implausible is judged on the joint side."""
     far = {"columns": "q", "unit": "rad", "factor": 1e4}
@@ -613,7 +640,7 @@ BAD = [
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["c"]}}, "torque: unusable: unknown joint 'c'"),
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": [1]}}, r"torque: unusable is \[1\]; give a list of names"),
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["a", "b"]}}, "torque: unusable names every joint; then"),
-    ({"delay": 0.002}, "delay is 0.002; give a mapping with some of the keys velocity, torque, current, wrench"),
+    ({"delay": 0.002}, "delay is 0.002; give a mapping with some of the keys velocity, torque, current, command, wrench"),
     ({"delay": {"torque": 2}}, r"delay: torque is 2; give a number ≥ -1, at most 1 \[s\]"),
     ({"delay": {"torque": [0.1]}}, "delay: torque has 1 numbers; the robot has 2 joints"),
     ({"delay": {"torque": {"c": 0.1}}}, "delay: torque: unknown joint 'c'"),
@@ -831,8 +858,9 @@ def test_documented_description(documented, monkeypatch, capsys):
     clock = 7000 + 10 * np.arange(120)
     encoders, rpm, milli, amperes = rng.uniform(-1, 1, (4, 120, 2))
     plate, warm = rng.uniform(-9, 9, (120, 6)), rng.uniform(20, 60, (120, 2))
-    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate, warm])
-    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz,t_a,t_b"
+    told = rng.uniform(-90, 90, (120, 2))
+    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate, warm, told])
+    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz,t_a,t_b,set_a,set_b"
     rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
     (folder / "log.csv").write_text(f"made by hand\nat noon\n{names}\n{rows}\n# the end\n")
     recording = read_recording(folder / "recording.yaml")
@@ -848,6 +876,8 @@ def test_documented_description(documented, monkeypatch, capsys):
     close(recording.current, 1e-3 * np.column_stack([amperes[kept + 1, 0], -amperes[kept, 1]]))
     close(recording.wrench, -plate[kept])
     close(recording.temperature, warm[kept])
+    wanted = np.radians(told[:, 0]) / 100
+    close(recording.command, np.column_stack([wanted, -(np.radians(told[:, 1]) - 50 * wanted) / 80 - np.pi / 2])[kept])
     assert recording.about.gains == (11.2, 9.5)
     assert recording.about.payload.frame == "tool"
     monkeypatch.chdir(folder)

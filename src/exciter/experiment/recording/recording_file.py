@@ -83,7 +83,7 @@ class RecordingFile:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Which of q, qd, torque, current, wrench, temperature there are."""
+        """Which of q, qd, torque, current, wrench, temperature, command there are."""
         return tuple(FIELD_OF_SIGNAL[signal.name] for signal in self.found)
 
     @property
