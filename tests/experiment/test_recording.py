@@ -134,7 +134,7 @@ def test_commands_are_carried_and_are_no_measurement():
     assert repr(recording) == "<recording: 4 samples, 0.3 s, 10 Hz; q, command of a, b>"
     assert recording.labelled("command")["b"].tolist() == (q[:, 1] + 0.1).tolist()
     assert recording.units("command") == ("rad or m",) * 2
-    with pytest.raises(RecordingError, match="neither torque nor current was recorded; .*`exciter actuators`"):
+    with pytest.raises(RecordingError, match=r"neither torque nor current was recorded; .*`exciter actuators`"):
         recording.needed_torque()
     with pytest.raises(RecordingError, match=r"command has shape \(3, 2\); expected \(4, 2\)"):
         replace(recording, command=q[:3])

@@ -281,6 +281,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     if evidence.foreign_units or evidence.rest.start is None:
         return
     good = evidence.excitation is not None and evidence.excitation.condition < limits.condition
+    good |= evidence.effort_name is None  # nothing is identified from weights then
     room = np.full(len(span), np.inf)
     if robot is not None:
         lower, upper = robot.position_range()
