@@ -14,6 +14,7 @@ from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
+from exciter.experiment.sources.torch_tensors import TorchTensors
 
 READER_OF_FIRST_BYTES = {  # what files start with
     b"PK\x03\x04": "npz",
@@ -25,15 +26,16 @@ READER_OF_FIRST_BYTES = {  # what files start with
     b"SQLite format 3\x00": "ros2",
 }
 READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
+READER_OF_SUFFIX |= {".pt": "pt", ".pth": "pt"}
 PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 READERS: dict[str, Callable[..., Source]] = {"csv": DelimitedText, "npz": NumpyArrays, "npy": NumpyArrays}
-READERS |= {"mat": MatArrays, "ros2": JointStates}
+READERS |= {"mat": MatArrays, "ros2": JointStates, "pt": TorchTensors}
 
 
 def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
     """The table in ``path``. format: a key of READERS; None: from how the file starts, else from its suffix. Options of
-    text: delimiter, header, comment, skip, decimal, missing, interleaved (``DelimitedText``); of npz, npy and mat:
-    transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic (``JointStates``)."""
+    text: delimiter, header, comment, skip, decimal, missing, interleaved (``DelimitedText``); of npz, npy, mat and
+    pt: transposed (``NumpyArrays``, ``MatArrays``, ``TorchTensors``); of ros2: topic (``JointStates``)."""
     path = Path(path)
     if format is not None and format not in READERS:
         raise RecordingError(unknown_name("format", str(format), READERS))
@@ -67,5 +69,6 @@ def _format(path: Path) -> str:
     for mark, packing in PACKING_OF_FIRST_BYTES.items():
         if start.startswith(mark):
             raise RecordingError(f"'{path}' is packed by {packing}; unpack it first")
-    known = (name for mark, name in READER_OF_FIRST_BYTES.items() if start.startswith(mark))
-    return next(known, None) or READER_OF_SUFFIX.get(path.suffix.lower(), "csv")
+    by_suffix = READER_OF_SUFFIX.get(path.suffix.lower(), "csv")
+    known = next((name for mark, name in READER_OF_FIRST_BYTES.items() if start.startswith(mark)), None)
+    return by_suffix if known is None or (known, by_suffix) == ("npz", "pt") else known  # both are zip archives
