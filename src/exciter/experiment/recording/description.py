@@ -26,12 +26,14 @@ from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array
 
 NATIVE_NPZ = "exciter-npz"
-PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2")  # each a YAML file of formats/
+PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2", "lerobot", "mujoco-isaac", "unitree", "dynamixel")
+PROGRAM_FORMATS += ("ros2-control",)  # each a YAML file of formats/
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
 JOINT_SECTIONS = ("position", "velocity", "torque", "current", "command")
 SIGNAL_SECTIONS = (*JOINT_SECTIONS, "wrench", "temperature", *base_columns.BASE_SECTIONS)
-READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
+READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed", "episode")
 MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
+MOST_EPISODES = 10_000_000  #: of a data set
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
 
 
@@ -173,6 +175,7 @@ class ReadingSettings(Settings):
     missing: Annotated[tuple[str, ...] | None, ListOfTexts("words that stand for no value, each in quotes", 1)] = None
     topic: signal_columns.File = None
     transposed: Switch | None = None
+    episode: Annotated[int | None, Whole(0, MOST_EPISODES)] = None
     joints: Annotated[tuple[str, ...] | None, JointNames()] = None
 
     def __post_init__(self) -> None:

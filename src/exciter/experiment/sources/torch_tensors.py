@@ -48,8 +48,8 @@ class StoredTensor(StoredArray):
 
 class TorchTensors(ArrayFile):
     """Tensors of one .pt file: dictionaries (and lists) of them, called ``a/b`` where they hold each other. (N,) and
-    (1, N) are one column, (N, k) are k, with ``transposed`` (k, N) are k; sides of one in more dimensions do not count. The
-    tensors whose columns are chosen are held in memory, up to 1 GiB."""
+    (1, N) are one column, (N, k) are k, with ``transposed`` (k, N) are k; sides of one in more dimensions do not count.
+    The tensors whose columns are chosen are held in memory, up to 1 GiB."""
 
     def __init__(self, path: Path, transposed: bool | None = None) -> None:
         super().__init__(path, transposed)
