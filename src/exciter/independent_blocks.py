@@ -56,3 +56,11 @@ def upper_factor(rows: Array) -> Array:
         squares += r[-1, -1] ** 2
     upper[-1, -1] = np.sqrt(squares + float((rows[rest, -1] ** 2).sum()))
     return upper
+
+
+def singular_values(rows: Array) -> Array:
+    """(min(m, c),) of rows (m, c), descending."""
+    blocks = independent_blocks(rows)
+    found = [np.linalg.svd(rows[np.ix_(*block)], compute_uv=False) for block in blocks]
+    values = np.concatenate([np.zeros(0), *found])
+    return np.append(np.sort(values)[::-1], np.zeros(min(rows.shape) - len(values)))
