@@ -35,7 +35,7 @@ from exciter.typing import Array
 DESCRIPTION = "g1_29dof_rev_1_0.urdf"
 FEET, PELVIS = ("left_ankle_roll_link", "right_ankle_roll_link"), "pelvis"
 BENT = {"hip_pitch": -0.5, "knee": 1.0, "ankle_pitch": -0.5}  # [rad] of both legs
-BASE_SIZES = (0.04, 0.04, 0.04, 0.15, 0.15, 0.15)  # [m, rad] of the wriggling, one σ
+BASE_SIZES = (0.02, 0.02, 0.015, 0.06, 0.05, 0.05)  # [m, rad] of the wriggling, one σ
 FLYING_SIZES = (0.15, 0.15, 0.15, 0.4, 0.4, 0.4)
 SWING_SHARE = 0.15  # of a joint's range, one σ
 PERIOD, HARMONICS = 10.0, 8  # [s] after which the motion repeats
@@ -84,10 +84,18 @@ def truth(of: ex.Robot, model: ex.DynamicModel, seed: int) -> Array:
     return chi
 
 
+def repeated(motion: Motion, periods: int) -> Motion:
+    """One period, sampled evenly without its end, several times."""
+    step = float(motion.time[1] - motion.time[0])
+    parts = (np.tile(x, (periods, 1)) for x in (motion.q, motion.qd, motion.qdd))
+    return Motion(step * np.arange(periods * len(motion)), *parts)
+
+
 def log_of(of: ex.Robot, chi: Array, seconds: float, rate: float, seed: int, *, flying: bool) -> Stood:
     contacts = Contacts((PELVIS,) if flying else FEET, kind="flat", moments=flying)
-    asked = wriggling(of, seconds, rate, seed, FLYING_SIZES if flying else BASE_SIZES)
-    motion = asked if flying else standing_motion(of, contacts.all, asked, posture(of))
+    asked = wriggling(of, PERIOD, rate, seed, FLYING_SIZES if flying else BASE_SIZES)
+    once = asked if flying else standing_motion(of, contacts.all, asked, posture(of))
+    motion = repeated(once, round(seconds / PERIOD))
     model = ex.DynamicModel(of, TERMS)
     torque, forces = least_forces(model.dynamics, contacts.all, motion, model.torque(motion, chi))
     return Stood(of, contacts, motion, torque, forces, PERIOD)
