@@ -434,6 +434,8 @@ READERS: dict[str, Reader] = {
     "npz": Reader(table, _chosen(log_files, ".npz", "zip"), 6),
     "npy": Reader(table, _chosen(log_files, ".npy", "binary"), 10),
     "mat": Reader(table, _chosen(log_files, ".mat", "binary"), 6),
+    "pt": Reader(table, _chosen(log_files, ".pt", "zip"), 6),
+    "parquet": Reader(table, _chosen(log_files, ".parquet", "binary"), 4),
     "mcap": Reader(table, _chosen(log_files, ".mcap", "binary"), 1),
     "db3": Reader(table, _chosen(log_files, ".db3", "binary"), 0.5),
     "trajectory-csv": Reader(trajectory, _chosen(motion_files, ".csv", "text"), 10),

@@ -85,6 +85,9 @@ def test_a_step_is_not_seen_where_there_is_none():
     rng = np.random.default_rng(2)
     assert quantisation_step(rng.standard_normal(5000)) == 0.0
     assert quantisation_step(np.zeros(100)) == 0.0
+    encoder = 3.0285e-5 * np.unique(rng.integers(-30_000, 30_000, 3000))
+    assert quantisation_step(encoder.astype(np.float32).astype(float)) == pytest.approx(3.0285e-5, rel=1e-4)
+    assert quantisation_step(rng.uniform(-1, 1, 3000).astype(np.float32).astype(float)) < 1e-6
     assert quantisation_step(0.01 * rng.integers(-50, 50, 3000)) == pytest.approx(0.01)
 
 

@@ -28,7 +28,7 @@ def test_pieces_joined_are_the_whole(recording, size):
 def test_slices_are_those_of_the_arrays(recording, data):
     part = data.draw(st.slices(len(recording)).filter(lambda s: (s.step or 1) > 0))
     cut = recording[part]
-    for name in ("time", *recording.signals):
+    for name in ("time", *recording.everything):
         np.testing.assert_array_equal(getattr(cut, name), getattr(recording, name)[part])
     assert cut.about == recording.about
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(recording), max_size=len(recording))))
@@ -46,12 +46,14 @@ def test_arranged_is_the_robots_order(order, with_gains):
     q = np.arange(15.0).reshape(3, 5)
     gains = tuple(q[0]) if with_gains else None
     recording = Recording(joints, [0, 1, 2], q, current=10 * q, temperature=-q, about=About(gains=gains, period=2.0))
+    recording = replace(recording, command=q + 0.5)
     arranged = recording.arranged(robot)
     assert arranged.joints == robot.joint_names
     for j, name in enumerate(robot.joint_names):
         np.testing.assert_array_equal(arranged.q[:, j], q[:, joints.index(name)])
         np.testing.assert_array_equal(arranged.current[:, j], 10 * q[:, joints.index(name)])
         np.testing.assert_array_equal(arranged.temperature[:, j], -q[:, joints.index(name)])
+        np.testing.assert_array_equal(arranged.command[:, j], q[:, joints.index(name)] + 0.5)
         assert gains is None or arranged.about.gains[j] == gains[joints.index(name)]
     assert arranged.about.period == 2.0
     assert (arranged.qd, arranged.torque) == (None, None)
@@ -123,6 +125,19 @@ def test_torque_needs_a_meaning():
         plain(torque=None, current=q).needed_torque()
     with pytest.raises(RecordingError, match="neither torque nor current"):
         plain(torque=None).needed_torque()
+
+
+def test_commands_are_carried_and_are_no_measurement():
+    time, q = np.arange(4) / 10, np.outer(np.arange(4.0), [1.0, 2.0])
+    recording = Recording.of(time, q, command=q + 0.1, joints=("a", "b"))
+    assert (recording.signals, recording.everything) == (("q",), ("q", "command"))
+    assert repr(recording) == "<recording: 4 samples, 0.3 s, 10 Hz; q, command of a, b>"
+    assert recording.labelled("command")["b"].tolist() == (q[:, 1] + 0.1).tolist()
+    assert recording.units("command") == ("rad or m",) * 2
+    with pytest.raises(RecordingError, match=r"neither torque nor current was recorded; .*`exciter actuators`"):
+        recording.needed_torque()
+    with pytest.raises(RecordingError, match=r"command has shape \(3, 2\); expected \(4, 2\)"):
+        replace(recording, command=q[:3])
 
 
 @pytest.mark.parametrize(

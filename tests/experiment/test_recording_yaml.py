@@ -37,10 +37,12 @@ from exciter.robot import load
 from exciter.robot.stated_gravity import ExactGravity
 from exciter.settings import fill, keys_of, written
 from support.bags import bag
+from support.lerobot import dataset, episode_table
 from support.paths import ROOT, SHARED_DATA
 from support.quality_logs import clean
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms
+from support.torch_files import save
 
 pytestmark = pytest.mark.slow
 
@@ -302,6 +304,33 @@ def test_drive_signs_and_offset(tmp_path):
     close(lost.q, RAW[0] / [10, 20])
     (said,) = open_recording(tmp_path / "recording.yaml").notes
     assert "not the transpose" in said.text
+
+
+def test_commands_go_through_gears_signs_and_offset_of_positions(tmp_path):
+    ratios = {"position": [[10, 0], [5, -20]]}
+    said = {"drive": ratios, "signs": [1, -1], "offset": {"values": [90, -10], "unit": "deg"}, "current": None}
+    command = {"columns": "v", "unit": "deg", "factor": [1, 3]}
+    recording = described(tmp_path, **said, command=command, velocity=None, torque=None)
+    as_position = described(tmp_path, **said, position=command, velocity=None, torque=None)
+    close(recording.command, as_position.q)
+    assert recording.everything == ("q", "command")
+    with pytest.raises(RecordingError, match=r"joint 'a' turns by its .* slides by its com"):
+        described(tmp_path, command={"columns": "v", "unit": "m"})
+    with pytest.raises(RecordingError, match="command: unit is missing; allowed are rad, deg, rev, m, mm"):
+        described(tmp_path, command={"columns": "v"})
+
+
+def test_a_delayed_command_keeps_its_steps(tmp_path):
+    """A quarter of a sample: on the line between two, never beyond them; others of the same log stay."""
+    time, steps = np.arange(40) / 100, np.repeat([0.0, 1.0, 1.0, 0.0], 10)
+    np.savetxt(tmp_path / "log.csv", np.column_stack([time, time, steps]), delimiter=",", header="t,q,c", comments="")
+    said = {"file": "log.csv", "joints": ["a"], "time": {"column": "t"}, "position": {"columns": ["q"], "unit": "rad"}}
+    said |= {"command": {"columns": ["c"], "unit": "rad"}, "delay": {"command": 0.0025}}
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    recording = read_recording(tmp_path / "recording.yaml")
+    close(recording.command[:, 0], np.interp(recording.time + 0.0025, time, steps))
+    assert (recording.command.min(), recording.command.max()) == (0.0, 1.0)
+    close(recording.q[:, 0], recording.time)
 
 
 def test_motors_turn_further_than_joints(tmp_path):
@@ -613,7 +642,10 @@ BAD = [
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["c"]}}, "torque: unusable: unknown joint 'c'"),
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": [1]}}, r"torque: unusable is \[1\]; give a list of names"),
     ({"torque": {"columns": "m", "unit": "N·m", "unusable": ["a", "b"]}}, "torque: unusable names every joint; then"),
-    ({"delay": 0.002}, "delay is 0.002; give a mapping with some of the keys velocity, torque, current, wrench"),
+    (
+        {"delay": 0.002},
+        "delay is 0.002; give a mapping with some of the keys velocity, torque, current, command",
+    ),
     ({"delay": {"torque": 2}}, r"delay: torque is 2; give a number ≥ -1, at most 1 \[s\]"),
     ({"delay": {"torque": [0.1]}}, "delay: torque has 1 numbers; the robot has 2 joints"),
     ({"delay": {"torque": {"c": 0.1}}}, "delay: torque: unknown joint 'c'"),
@@ -825,14 +857,15 @@ def test_documented_description(documented, monkeypatch, capsys):
     """The first shows every key; what is read is computed here in plain steps. The Python example runs on it."""
     folder = documented[0]
     assert set(yaml.safe_load((folder / "recording.yaml").read_text(encoding="utf-8"))) >= set(KEYS) - {
-        "topic", "transposed", "sources", *BASE_SECTIONS,
+        "topic", "transposed", "episode", "sources", *BASE_SECTIONS,
     }  # fmt: skip
     rng = np.random.default_rng(0)
     clock = 7000 + 10 * np.arange(120)
     encoders, rpm, milli, amperes = rng.uniform(-1, 1, (4, 120, 2))
     plate, warm = rng.uniform(-9, 9, (120, 6)), rng.uniform(20, 60, (120, 2))
-    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate, warm])
-    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz,t_a,t_b"
+    told = rng.uniform(-90, 90, (120, 2))
+    table = np.column_stack([clock, encoders, rpm, milli, amperes, plate, warm, told])
+    names = "clock,enc_a,enc_b,w_a,w_b,m_0,m_1,i[0],i[1],fx,fy,fz,mx,my,mz,t_a,t_b,set_a,set_b"
     rows = "\n".join(",".join(map(repr, row)) for row in table.tolist())
     (folder / "log.csv").write_text(f"made by hand\nat noon\n{names}\n{rows}\n# the end\n")
     recording = read_recording(folder / "recording.yaml")
@@ -848,6 +881,8 @@ def test_documented_description(documented, monkeypatch, capsys):
     close(recording.current, 1e-3 * np.column_stack([amperes[kept + 1, 0], -amperes[kept, 1]]))
     close(recording.wrench, -plate[kept])
     close(recording.temperature, warm[kept])
+    wanted = np.radians(told[:, 0]) / 100
+    close(recording.command, np.column_stack([wanted, -(np.radians(told[:, 1]) - 50 * wanted) / 80 - np.pi / 2])[kept])
     assert recording.about.gains == (11.2, 9.5)
     assert recording.about.payload.frame == "tool"
     monkeypatch.chdir(folder)
@@ -876,7 +911,15 @@ def test_temperature_in_kelvin(tmp_path):
 
 def test_documented_formats(documented):
     """The others, each with the columns of its program."""
-    _, rtde, franka, ros, own = documented
+    _, rtde, franka, ros, lerobot, isaac, own = documented
+    dataset(lerobot / "so100_pick_place", 3, episodes=4)
+    np.testing.assert_allclose(
+        read_recording(lerobot / "recording.yaml").command, np.radians(episode_table(3)["action"])
+    )
+    time, command = np.arange(5.0), np.arange(15.0).reshape(5, 3)
+    np.savez(isaac / "traj_0.npz", time=time, dof_pos=0.5 * command, des_dof_pos=command)
+    recording = read_recording(isaac / "recording.yaml")
+    assert (recording.everything, recording.command.tolist()) == (("q", "command"), command.tolist())
     header = ["timestamp", *(f"{name}_{j}" for name in ("actual_q", "actual_current") for j in range(6))]
     np.savetxt(rtde / "rtde.csv", np.ones((3, 13)), header=" ".join(header), comments="")
     np.testing.assert_array_equal(
@@ -894,6 +937,42 @@ def test_documented_formats(documented):
     about = read_recording(own / "recording.yaml").about
     assert (about.period, about.settled, about.gains) == (10.0, 20.0, (11.2, 9.5))
     assert about.sources[0].name == "bag/bag_0.mcap"
+
+
+KNOWN_LOGGERS = {
+    "unitree": ("time,q_0,q_1,dq_0,dq_1,tau_est_0,tau_est_1,q_des_0,q_des_1", "q qd torque command", 1.0, False),
+    "dynamixel": (
+        "time,a.present_position,b.present_position,a.goal_position,b.goal_position", "q command", None, True,
+    ),
+    "ros2-control": (
+        "time,feedback.positions[0],feedback.positions[1],reference.positions[0],reference.positions[1]",
+        "q command", 1.0, False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", KNOWN_LOGGERS)
+def test_loggers_of_commands(form, tmp_path):
+    """Columns by the names of their program; ticks of a servo are 1/4096 turn."""
+    header, channels, factor, named = KNOWN_LOGGERS[form]
+    table = np.random.default_rng(0).uniform(0.0, 4.0, (6, header.count(",") + 1))
+    table[:, 0] = np.arange(6)
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=header, comments="", fmt="%.17g")
+    said = {"file": "log.csv", "format": form} | ({} if named else {"joints": ["a", "b"]})
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    recording = read_recording(tmp_path / "recording.yaml")
+    assert (recording.joints, " ".join(recording.everything)) == (("a", "b"), channels)
+    factor = 2.0 * np.pi / 4096 if factor is None else factor
+    close(recording.q, factor * table[:, 1:3])
+    close(recording.command, factor * table[:, -2:])
+
+
+def test_isaac_tensors_of_pytorch(tmp_path):
+    time, command = np.arange(5.0), np.arange(15.0).reshape(5, 3)
+    save(tmp_path / "log.pt", {"time": time, "dof_pos": 0.5 * command, "des_dof_pos": command})
+    said = {"file": "log.pt", "format": "mujoco-isaac", "joints": ["a", "b", "c"]}
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    np.testing.assert_array_equal(read_recording(tmp_path / "recording.yaml").command, command)
 
 
 # -- anything at all ---------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.open_source import open_source
-from support.log_files import bag, joint_state, mat, npy, npz, table, text, write_bag
+from support.log_files import bag, joint_state, mat, npy, npz, parquet, table, text, torch, write_bag
 
 MEGABYTES = 40  # that reading a small file may take
 
@@ -116,13 +116,19 @@ def test_wrong_settings_of_text(options: dict[str, object], message: str, tmp_pa
     assert message in refusal(write(tmp_path, "1,2\n3,4\n"), **options)
 
 
-@pytest.mark.parametrize("name", ["log.npz", "log.npy", "log.mat", "log.mcap", "log.db3"])
+@pytest.mark.parametrize("name", ["log.npz", "log.npy", "log.mat", "log.mcap", "log.db3", "log.pt", "log.parquet"])
 def test_wrong_suffix(name: str, tmp_path: Path) -> None:
     """Text where the suffix promises something else."""
     line = refusal(write(tmp_path, "time,a\n0,1\n", name))
-    assert any(
-        words in line for words in ("is not a NPZ", "no MAT file of version 5", "no MCAP", "cannot be read as a ROS")
+    words = (
+        "is not a NPZ",
+        "no MAT file of version 5",
+        "no MCAP",
+        "cannot be read as a ROS",
+        "is no archive",
+        "no Parquet",
     )
+    assert any(word in line for word in words)
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -576,6 +582,9 @@ SEEDS: dict[str, Callable[[Path, np.ndarray], Path]] = {
     "npy": npy("F"),
     "mat": mat(False, False),
     "mat-packed": mat(True, True),
+    "pt": torch("<", zipfile.ZIP_STORED),
+    "pt-packed": torch(">", zipfile.ZIP_DEFLATED),
+    "parquet": parquet,
     "sqlite": bag("sqlite3"),
     "mcap": bag("mcap"),
     "mcap-packed": bag("mcap", "storage", single=True),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.io
+
+from support import torch_files
 
 NAMES = ("time", "a", "b", "c")
 
@@ -45,6 +48,27 @@ def mat(packed: bool, turned: bool) -> Callable[[Path, np.ndarray], Path]:
         return folder / "log.mat"
 
     return write
+
+
+def torch(order: str, packing: int) -> Callable[[Path, np.ndarray], Path]:
+    def write(folder: Path, table: np.ndarray) -> Path:
+        log = {"time": table[:, 0], "rec": {"q": table[:, 1:], "name": "words"}, "one": 3.0}
+        return torch_files.save(folder / "log.pt", log, order, packing)
+
+    return write
+
+
+def parquet(folder: Path, table: np.ndarray) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        "time": pa.array(table[:, 0]),
+        "q": pa.array(table[:, 1:].tolist()),
+        "word": pa.array(["x"] * len(table)),
+    }
+    pq.write_table(pa.table(columns), folder / "log.parquet", row_group_size=20)
+    return folder / "log.parquet"
 
 
 def joint_state(types: Any, stamp: int, names: list[str], **values: Any) -> Any:
@@ -111,6 +135,9 @@ WRITERS: dict[str, tuple[Callable[[Path, np.ndarray], Path], list[str]]] = {
     "mat": (mat(False, False), ["rec.time", "rec.deeper.q[0]", "rec.deeper.q[1]", "rec.deeper.q[2]"]),
     "mat-packed": (mat(True, False), ["rec.time", "rec.deeper.q[0]", "rec.deeper.q[1]", "rec.deeper.q[2]"]),
     "mat-turned": (mat(True, True), ["rec.time", "rec.deeper.q[0]", "rec.deeper.q[1]", "rec.deeper.q[2]"]),
+    "pt": (torch("<", zipfile.ZIP_STORED), ["time", "rec/q[0]", "rec/q[1]", "rec/q[2]"]),
+    "pt-packed": (torch(">", zipfile.ZIP_DEFLATED), ["time", "rec/q[0]", "rec/q[1]", "rec/q[2]"]),
+    "parquet": (parquet, ["time", "q[0]", "q[1]", "q[2]"]),
     "sqlite": (bag("sqlite3"), ["time", "a.position", "b.position", "a.velocity"]),
     "sqlite-message": (bag("sqlite3", "message"), ["time", "a.position", "b.position", "a.velocity"]),
     "db3": (bag("sqlite3", single=True), ["time", "a.position", "b.position", "a.velocity"]),

@@ -83,7 +83,7 @@ def recordings(draw, samples: int = 2) -> Recording:
     signal = arrays(float, (rows, n), elements=VALUES)
     some = st.none() | signal
     measured = [draw(signal), draw(some), draw(some), draw(some)]
-    return Recording(joints, time, *measured, draw(abouts(n)), temperature=draw(some))
+    return Recording(joints, time, *measured, draw(abouts(n)), temperature=draw(some), command=draw(some))
 
 
 def same(a: Recording, b: Recording) -> bool:

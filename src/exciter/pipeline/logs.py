@@ -19,7 +19,7 @@ from exciter.experiment.quality.stage_checks import LOCKED_TRAVEL
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
 from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.current_map import CurrentMap
-from exciter.experiment.recording.recording import LINK_SIDE, SourceFile
+from exciter.experiment.recording.recording import FOR_COMMANDS, LINK_SIDE, SourceFile
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
@@ -231,6 +231,9 @@ def _read(
     motion: StageMotion | None = None,
 ) -> tuple[Log, int]:
     """held [B]: of samples in memory; the same with those of this log."""
+    there = file.everything if isinstance(file, Recording) else file.signals
+    if "command" in there and not {"torque", "current", "wrench"} & {*there} and not robot.free_base:
+        raise RecordingError(f"the log has no torque; {FOR_COMMANDS}")
     sent, stage = (None, None) if motion is None else (motion.sent, motion.stage)
     repairs = file.repairs if isinstance(file, Recording) else file.repair
     payload = file.about.payload if with_load else None

@@ -52,7 +52,7 @@ COLUMN_WORDS = {
     "q": ("q", "position", "pos"),
     "qd": ("qd", "velocity", "vel"),
     "qdd": ("qdd", "acceleration", "acc"),
-    "": ("tau", "torque", "effort", "current"),  # a recording's own columns: not part of the motion
+    "": ("tau", "torque", "effort", "current", "command"),  # a recording's own columns: not part of the motion
 }
 WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
 MESSAGE = ("joint_names", "points")

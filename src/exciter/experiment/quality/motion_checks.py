@@ -42,7 +42,8 @@ def standstill(evidence: Evidence) -> Iterator[Note]:
     """The whole robot at rest before and after its motion, where sign(q̇) is meaningless."""
     rest, timing, least = evidence.rest, evidence.timing, evidence.limits.standstill
     if rest.start is None or rest.end is None:
-        words = "no joint moves; only weight and offset can be identified from it"
+        left = "only weight and offset" if evidence.effort_name else "nothing"
+        words = f"no joint moves; {left} can be identified from it"
         yield problem("standstill", words, start=timing.first, end=timing.last)
         return
     for where, start, end in (("before", timing.first, rest.start), ("after", rest.end, timing.last)):
@@ -280,6 +281,7 @@ def moves_too_little(evidence: Evidence) -> Iterator[Note]:
     if evidence.foreign_units or evidence.rest.start is None:
         return
     good = evidence.excitation is not None and evidence.excitation.condition < limits.condition
+    good |= evidence.effort_name is None  # nothing is identified from weights then
     room = np.full(len(span), np.inf)
     if robot is not None:
         lower, upper = robot.position_range()

@@ -10,6 +10,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import base_checks as free_base
+from exciter.experiment.quality import command_checks as command
 from exciter.experiment.quality import motion_checks as motion
 from exciter.experiment.quality import sample_checks as samples
 from exciter.experiment.quality import stage_checks as stages
@@ -17,7 +18,7 @@ from exciter.experiment.quality import torque_checks as torque
 from exciter.experiment.quality.evidence import CHUNK_SAMPLES, Evidence
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.base_joints import arranged_pieces
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import FOR_COMMANDS, Recording
 from exciter.labelled import table_html
 from exciter.notes import Note, Severity, note, texts
 from exciter.robot.robot import Robot
@@ -26,6 +27,7 @@ from exciter.workers import one_thread
 Check = Callable[[Evidence], Iterator[Note]]
 CHECKS_OF_ANY_LOG: tuple[Check, ...] = samples.CHECKS_OF_TIME
 CHECKS = CHECKS_OF_ANY_LOG + samples.CHECKS_OF_VALUES + motion.CHECKS_OF_REST  # these need samples in every channel
+CHECKS += command.CHECKS_OF_COMMANDS
 CHECKS += free_base.CHECKS_OF_A_FREE_BASE + torque.CHECKS_OF_TORQUE + motion.CHECKS_OF_EXCITATION
 TOO_LITTLE_DATA = "there are too few usable samples to check anything else"
 
@@ -152,7 +154,7 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         said["inertias"] = f"the description's inertias are placeholders: {unjudged}"
     if evidence.effort_name is None:
         said["torque"] = "neither torque nor current was recorded: signs, delay and excitation were not judged; "
-        said["torque"] += "identification needs one of them"
+        said["torque"] += FOR_COMMANDS if command.commanded(evidence) else "identification needs one of them"
     elif evidence.effort_unit == "A":
         said["currents"] = "currents without gains: judged in amperes; identification needs gains [N·m/A]"
     if evidence.smooth is None:

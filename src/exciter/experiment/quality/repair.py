@@ -93,7 +93,7 @@ def corrected(recording: Recording, repairs: Repairs, limits: Thresholds, done: 
     recording = recording[np.delete(np.arange(len(recording)), drop)]
     if repairs.unwrap:
         done.see("turns", recording, "q", np.pad(turns_of(recording.q) != 0, ((1, 0), (0, 0))))
-        recording = replace(recording, q=unwrapped(recording.q))
+        recording = _turned(recording, unwrapped(recording.q))
 
     def without_spikes(name: str, x: Array) -> Array:
         at = isolated(recording.time, x, limits.spike)
@@ -302,9 +302,19 @@ class _Turns:
             if len(old):
                 turns = np.median(self._before.q[old] - joined.q[new], axis=0) / TURN_RAD
                 self._offset = np.rint(turns) * TURN_RAD
-        moved = [replace(part, q=part.q + self._offset) for part in parts]
+        moved = [_turned(part, part.q + self._offset) for part in parts]
         self._before = Recording.join(moved).between(end - MARGIN_SECONDS, np.inf) if np.isfinite(end) else None
         return moved
+
+
+def _turned(recording: Recording, q: Array) -> Recording:
+    """With positions that differ by whole turns; commands of joints that do: the same angle nearest to these."""
+    command = recording.command
+    if command is not None:
+        turning = (np.isfinite(q) & (q != recording.q)).any(axis=0)
+        nearest = command + TURN_RAD * np.rint((q - command) / TURN_RAD)
+        command = np.where(turning & np.isfinite(q), nearest, command)
+    return replace(recording, q=q, command=command)
 
 
 def _between(recording: Recording, start: float, end: float) -> Recording:

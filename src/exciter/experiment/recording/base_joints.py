@@ -16,7 +16,7 @@ from exciter.dynamics.contacts import GroundContact, checked_stance
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import MotionError, RecordingError, RobotError
 from exciter.experiment.recording.base_sensing import LOCAL, ImuMounting, TwistAxes
-from exciter.experiment.recording.recording import FREE_BASE_CHANNELS, Recording, changed
+from exciter.experiment.recording.recording import BESIDE_SIGNALS, FREE_BASE_CHANNELS, Recording, changed
 from exciter.experiment.recording.signal_filters import arranged_filters
 from exciter.notes import note, warning
 from exciter.robot import base_motion as base
@@ -65,7 +65,7 @@ def _hung(recording: Recording, robot: Robot, before: Recording | None) -> Recor
 
     def joined(name: str, values: Array) -> Array:
         base_part = {"q": q, "qd": qd}.get(name)
-        fill = np.nan if name == "temperature" else 0.0
+        fill = np.nan if name in BESIDE_SIGNALS else 0.0
         more = np.full((len(own), len(FREE_BASE_JOINTS)), fill) if base_part is None else base_part
         return np.hstack([more, values])[:, columns]
 

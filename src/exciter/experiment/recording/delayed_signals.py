@@ -2,7 +2,8 @@
 
 A bus, a filter or a slower loop makes a log write at time t what was so at t − delay. So the value that belongs to the
 positions at t is found at t + delay, between samples by the cubic through the four around it: linear in the samples,
-exact where an instant is one of them. Where the log ends sooner, its samples are left out."""
+exact where an instant is one of them; of commands, which may step, by the line between the two. Where the log ends
+sooner, its samples are left out."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ INTERPOLATED_INSTANTS = 1 << 16  #: at a time: bounds memory
 LONGEST_DELAY_S = 1.0  #: of a signal of one log; more is another unit, or another log
 CUBIC_REACH_SAMPLES = 4  #: to each side of an instant, of the cubic and of the intervals it is judged by
 SAME_INSTANT_INTERVALS = 1e-6  #: a time stamp this near is meant
+STEPPING_SIGNALS = ("command",)
 LOST_SAMPLES_RATIO = 2.5  #: to the shorter interval beside it: a longer one has lost samples
 Piece = tuple[int, Array, dict[str, Array]]  # number of the first row, times (N,) [s], values (N, k) by signal
 DelaySeconds = Annotated[PerJoint | None, PerJointNumber(least=-LONGEST_DELAY_S, most=LONGEST_DELAY_S, unit="s")]
@@ -35,11 +37,13 @@ class SignalDelays(Settings):
     velocity: DelaySeconds = None
     torque: DelaySeconds = None
     current: DelaySeconds = None
+    command: DelaySeconds = None
     wrench: Annotated[float | None, Number(least=-LONGEST_DELAY_S, most=LONGEST_DELAY_S, unit="s")] = None
 
     def of(self, joints: Sequence[str]) -> dict[str, Array]:
         """By signal (k,) [s], of those that have any."""
-        given: dict[str, PerJoint | None] = {name: getattr(self, name) for name in ("velocity", "torque", "current")}
+        names = ("velocity", "torque", "current", "command")
+        given: dict[str, PerJoint | None] = {name: getattr(self, name) for name in names}
         found = {name: per_joint(one, joints, f"delay: {name}")[:, 0] for name, one in given.items() if one is not None}
         if self.wrench is not None:
             found["wrench"] = np.full(6, self.wrench)
@@ -96,28 +100,31 @@ def _parts(
             moved[name] = moved[name].copy()
             for seconds in np.unique(delay[delay != 0.0]).tolist():
                 some = np.flatnonzero(delay == seconds)
-                moved[name][:, some] = _between(time, values[name][:, some], time[part] + seconds, gap)
+                instants, steps = time[part] + seconds, name in STEPPING_SIGNALS
+                moved[name][:, some] = _between(time, values[name][:, some], instants, gap, steps=steps)
         yield first + at, time[part], moved
 
 
-def _between(time: Array, values: Array, at: Array, gap: float) -> Array:
-    """(M, c) of samples (N, c) at times (N,), of which the first of several at one time counts."""
+def _between(time: Array, values: Array, at: Array, gap: float, *, steps: bool = False) -> Array:
+    """(M, c) of samples (N, c) at times (N,), of which the first of several at one time counts. steps: that a cubic
+    would overshoot."""
     own = np.diff(time, prepend=-np.inf) > 0.0
     time, values = time[own], values[own]
     if len(time) < 4:
         return np.full((len(at), values.shape[1]), np.nan)
     found, _ = local_cubic(time, values, at)
-    steps = np.diff(time)
-    beside = np.minimum(np.append(steps[1:], np.inf), np.append(np.inf, steps[:-1]))
-    long = steps > np.maximum(gap, LOST_SAMPLES_RATIO * beside)
-    before = np.clip(np.searchsorted(time, at, "right") - 1, 0, len(steps) - 1)
+    interval = np.diff(time)
+    beside = np.minimum(np.append(interval[1:], np.inf), np.append(np.inf, interval[:-1]))
+    long = interval > np.maximum(gap, LOST_SAMPLES_RATIO * beside)
+    before = np.clip(np.searchsorted(time, at, "right") - 1, 0, len(interval) - 1)
     torn = np.convolve(long, np.ones(3), "same")[before] > 0  # the cubic would look beyond the gap
-    for k in np.flatnonzero(torn).tolist():
-        i = before[k]
-        share = (at[k] - time[i]) / steps[i]
-        found[k] = np.nan if long[i] else (1.0 - share) * values[i] + share * values[i + 1]
+    line = np.full(len(at), steps) | torn
+    i = before[line]
+    share = ((at[line] - time[i]) / interval[i])[:, None]
+    between = (1.0 - share) * values[i] + share * values[i + 1]
+    found[line] = np.where(long[i][:, None], np.nan, between)
     for i in (before, before + 1):
-        same = np.abs(at - time[i]) <= SAME_INSTANT_INTERVALS * steps[before]
+        same = np.abs(at - time[i]) <= SAME_INSTANT_INTERVALS * interval[before]
         found[same] = values[i[same]]
     return found
 

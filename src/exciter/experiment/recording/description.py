@@ -26,12 +26,15 @@ from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array
 
 NATIVE_NPZ = "exciter-npz"
-PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2")  # each a YAML file of formats/
+PROGRAM_FORMATS = (  # each a YAML file of formats/
+    "exciter", "ur-rtde", "libfranka", "ros2", "lerobot", "mujoco-isaac", "unitree", "dynamixel", "ros2-control",
+)  # fmt: skip
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
-JOINT_SECTIONS = ("position", "velocity", "torque", "current")
+JOINT_SECTIONS = ("position", "velocity", "torque", "current", "command")
 SIGNAL_SECTIONS = (*JOINT_SECTIONS, "wrench", "temperature", *base_columns.BASE_SECTIONS)
-READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed")
+READER_OPTIONS = ("delimiter", "header", "comment", "skip", "decimal", "missing", "topic", "transposed", "episode")
 MOST_SKIPPED_LINES = 1_000_000  #: at the start of a text file
+MOST_EPISODES = 10_000_000  #: of a data set
 MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow with their square
 
 
@@ -98,9 +101,10 @@ class DriveSettings(Settings):
     torque: Annotated[tuple[Any, ...] | None, Ratios()] = None
 
     def matrix(self, signal: str, where: str) -> Array | None:
-        """(n, n) from the motors' side to the joints': Rp⁻¹ of positions and velocities, Rt of torques; None where a
-        signal is on the joint side, and for currents: gains count from the motor's current to the joint's torque."""
-        rows = {"position": self.position, "velocity": self.position, "torque": self.torque}.get(signal)
+        """(n, n) from the motors' side to the joints': Rp⁻¹ of positions, commands and velocities, Rt of torques; None
+        where a signal is on the joint side, and for currents: gains count from these to the joint's torque."""
+        moves = dict.fromkeys(("position", "velocity", "command"), self.position)
+        rows = (moves | {"torque": self.torque}).get(signal)
         if rows is None:
             return None
         given = np.array(rows, dtype=float)
@@ -129,7 +133,7 @@ class DriveSettings(Settings):
 
 @dataclass(frozen=True)
 class PositionOffset(Settings):
-    """What is added to the positions of the joints."""
+    """What is added to the positions of the joints, and to commands."""
 
     values: Annotated[tuple[float, ...], Vector("joints")]
     unit: Annotated[str | tuple[str, ...], signal_columns.UnitOf("position")]
@@ -172,6 +176,7 @@ class ReadingSettings(Settings):
     missing: Annotated[tuple[str, ...] | None, ListOfTexts("words that stand for no value, each in quotes", 1)] = None
     topic: signal_columns.File = None
     transposed: Switch | None = None
+    episode: Annotated[int | None, Whole(0, MOST_EPISODES)] = None
     joints: Annotated[tuple[str, ...] | None, JointNames()] = None
 
     def __post_init__(self) -> None:
@@ -196,6 +201,7 @@ class RecordingSettings(Settings):
     current: signal_columns.Current | None = None
     wrench: signal_columns.Wrench | None = None
     temperature: signal_columns.Temperature | None = None
+    command: signal_columns.Command | None = None
     base_position: base_columns.BasePosition | None = None
     base_orientation: base_columns.BaseOrientation | None = None
     base_twist: base_columns.BaseTwist | None = None
@@ -235,7 +241,7 @@ class RecordingSettings(Settings):
                     of = () if contacts is None else contacts.force_columns
                 signal = part.of(of, f"{where}: {name}", required=name in ("position", *required))
                 if name in JOINT_SECTIONS:  # others are not of the joints, or of their drives: as they are
-                    moved = offset if name == "position" else 0.0
+                    moved = offset if name in ("position", "command") else 0.0
                     signal = replace(signal, matrix=self.drive.matrix(name, where), signs=signs, offset=moved)
                 found.append(signal)
         if (self.drive.position is None) == (self.drive.torque is None):

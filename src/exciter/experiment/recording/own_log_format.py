@@ -1,10 +1,10 @@
 """Exciter's own logs: what their columns are called, what is said beside the samples, and how they are written.
 
 CSV: ``time``, then ``<joint>.q``, ``<joint>.qd``, ``<joint>.tau``, ``<joint>.current``, then ``base.fx`` … ``base.mz``
-of a force plate, then ``<joint>.temperature``; of a free base ``base.px`` … ``base.wz``, ``imu.gx`` … ``imu.az``,
-``<frame>.contact``, ``<frame>.fx`` …; what a table cannot say stands in ``<stem>.yaml`` beside it. NPZ: time,
-q, qd, torque, current, wrench, temperature, base_position …, joints, about (JSON). 17 digits, or the very
-bits; all files or none."""
+of a force plate, then ``<joint>.temperature``, ``<joint>.command``; of a free base ``base.px`` … ``base.wz``,
+``imu.gx`` … ``imu.az``, ``<frame>.contact``, ``<frame>.fx`` …; what a table cannot say stands in ``<stem>.yaml`` beside
+it. NPZ: time, q, qd, torque, current, wrench, temperature, command, base_position …, joints, about (JSON). 17 digits,
+or the very bits; all files or none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from numpy.lib import format as npy
 from exciter.errors import ExciterError, RecordingError, RobotError, unseen, visible
 from exciter.experiment.recording.base_sensing import BASE_CHANNELS, FORCE_COLUMNS, MOMENT_COLUMNS
 from exciter.experiment.recording.description import NATIVE_NPZ, preset
-from exciter.experiment.recording.recording import WRENCH_COLUMNS, About, Recording
+from exciter.experiment.recording.recording import BESIDE_SIGNALS, WRENCH_COLUMNS, About, Recording
 from exciter.experiment.sources.npz import BROKEN_ARRAY_ERRORS, array_header
 from exciter.experiment.sources.open_source import open_source
 from exciter.experiment.sources.source import Source
@@ -38,6 +38,7 @@ from exciter.robot.yaml_file import parse_json, read_yaml
 from exciter.settings import fill, written
 
 COLUMN_ENDINGS = {"q": "q", "qd": "qd", "torque": "tau", "current": "current", "temperature": "temperature"}
+COLUMN_ENDINGS |= {"command": "command"}
 CONTACT_ENDING = "contact"
 WRITTEN_BASE_CHANNELS = (*BASE_CHANNELS, "contact", "contact_force")
 IGNORED_ENDINGS = ("qdd",)  # a column of trajectories, and of exact motions: no measurement
@@ -64,9 +65,9 @@ def check_header(source: Source) -> None:
     for name in source.names:
         if name not in beside and name.rpartition(".")[2] not in endings:
             why = f"{source.path} has a column '{name}'; allowed are time and <joint>.q, <joint>.qd, <joint>.tau, "
-            why += "<joint>.current, <joint>.temperature, base.fx … base.mz, of a free base base.px … base.wz, "
-            why += "imu.gx … imu.az, <frame>.contact, <frame>.fx … <frame>.mz; a recording.yaml can describe any other "
-            raise RecordingError(f"{why}columns")
+            why += "<joint>.current, <joint>.temperature, <joint>.command, base.fx … base.mz, of a free base base.px … "
+            why += "base.wz, imu.gx … imu.az, <frame>.contact, <frame>.fx … <frame>.mz; a recording.yaml can describe "
+            raise RecordingError(f"{why}any other columns")
 
 
 def _free_base_columns() -> Iterator[str]:
@@ -215,7 +216,8 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         *(f"{name}.{COLUMN_ENDINGS.get(signal, signal)}" for name in first.joints for signal in first.signals),
     ]
     header += [] if first.wrench is None else [f"base.{name}" for name in WRENCH_COLUMNS]
-    header += [] if first.temperature is None else [f"{name}.temperature" for name in first.joints]
+    for channel in (name for name in BESIDE_SIGNALS if getattr(first, name) is not None):
+        header += [f"{name}.{COLUMN_ENDINGS[channel]}" for name in first.joints]
     of_base = [name for name in WRITTEN_BASE_CHANNELS if getattr(first, name) is not None]
     for channel in of_base:
         form = {"imu": "imu.{}", "contact": f"{{}}.{CONTACT_ENDING}", "contact_force": "{}"}.get(channel, "base.{}")
@@ -231,7 +233,7 @@ def _write_csv(first: Recording, rest: Iterator[Recording], stage: Path, path: P
         stream.write(csv_line(header) + "\n")
         for chunk in chain.from_iterable(piece.chunks(WRITTEN_ROWS) for piece in chain([first], rest)):
             signals = np.stack([getattr(chunk, name) for name in chunk.signals], axis=2)  # (N, n, signals)
-            names = ("wrench", "temperature", *of_base)
+            names = ("wrench", *BESIDE_SIGNALS, *of_base)
             more = [x for name in names if (x := getattr(chunk, name)) is not None]
             table = np.column_stack([chunk.time, signals.reshape(len(chunk), -1), *more])
             np.savetxt(stream, table, fmt="%.17g", delimiter=",")

@@ -28,10 +28,13 @@ from exciter.typing import Array, BoolArray, Index
 
 JOINT_SIGNALS = ("q", "qd", "torque", "current")  # of the joints
 WRENCH_COLUMNS = ("fx", "fy", "fz", "mx", "my", "mz")  #: columns of the wrench on the base
+BESIDE_SIGNALS = ("temperature", "command")  #: of the joints, too, but in no equation: never filled, nor smoothed
 CHANNEL_UNITS = {"q": "rad or m", "qd": "rad/s or m/s", "torque": "N·m or N", "current": "A", "temperature": "°C"}
+CHANNEL_UNITS |= {"command": "rad or m"}
 WRENCH_UNITS = ("N", "N", "N", "N·m", "N·m", "N·m")
 FREE_BASE_CHANNELS = (*BASE_CHANNELS, "contact", "contact_force", "base_acceleration")
 ACCELERATION_UNITS = ("m/s²",) * 3 + ("rad/s²",) * 3
+FOR_COMMANDS = "there are commands beside the positions, and `exciter actuators` is for such logs"
 Triple = tuple[float, float, float]
 MOTOR_SIDE, LINK_SIDE = "motor", "link"
 TORQUE_SIDES = (MOTOR_SIDE, LINK_SIDE)  #: of the gears, on which torques are measured
@@ -212,7 +215,8 @@ class Recording:
     wrench (N, 6): force [N] and torque about the base's origin [N·m] that the ground exerts on the base, in axes of the
     base, from a force plate; a robot at rest is carried with +m·g.
 
-    temperature (N, n) [°C]: of each joint's drive; NaN where it was not read.
+    temperature (N, n) [°C]: of each joint's drive; NaN where it was not read. command (N, n) [rad, m]: positions that
+    the drives were told to take, on the joint side, at the same instants; NaN where there is none.
 
     Of a free base, as sensors say it until ``arranged`` makes joints of it: base_position (N, 3) [m], base_orientation
     (N, 4) quaternion w, x, y, z, base_twist (N, 6) [m/s, rad/s], imu (N, 6) [rad/s, m/s²]; contact (N, k): 1 where
@@ -237,6 +241,7 @@ class Recording:
     about: About = field(default_factory=About)
     wrench: Array | None = None
     temperature: Array | None = None
+    command: Array | None = None
     base_position: Array | None = None
     base_orientation: Array | None = None
     base_twist: Array | None = None
@@ -262,7 +267,7 @@ class Recording:
                 values = np.array(given, dtype=float)
                 values[..., list(self.silent)] = 0.0  # whatever it is, NaN among them, nobody must look at it
                 object.__setattr__(self, name, values)
-        freeze(self, "time", *JOINT_SIGNALS, "wrench", "temperature", *FREE_BASE_CHANNELS)
+        freeze(self, "time", *JOINT_SIGNALS, "wrench", *BESIDE_SIGNALS, *FREE_BASE_CHANNELS)
         shape = (len(self.time), self.n)
         if self.time.ndim != 1 or any(getattr(self, name).shape != shape for name in self.signals):
             given = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("time", *self.signals))
@@ -288,13 +293,14 @@ class Recording:
         joints: Sequence[str] | None = None,
         qd: ArrayLike | None = None,
         current: ArrayLike | None = None,
+        command: ArrayLike | None = None,
         about: About | None = None,
         name: str | None = None,
     ) -> Recording:
         """Samples from arrays: time (N,), others (N, n) in SI units; joints: by name, else the robot's in order."""
         positions = as_numbers(q, "q")
         count = positions.shape[1] if positions.ndim == 2 else 1
-        given = {"qd": qd, "torque": torque, "current": current}
+        given = {"qd": qd, "torque": torque, "current": current, "command": command}
         fields: dict[str, Any] = {key: as_numbers(x, key) for key, x in given.items() if x is not None}
         fields |= {"about": about or About(), "name": name, "named": joints is not None}
         names = tuple(f"joint {k + 1}" for k in range(count)) if joints is None else tuple(joints)
@@ -326,8 +332,8 @@ class Recording:
 
     @property
     def everything(self) -> tuple[str, ...]:
-        """The channels, and the temperature where there is one: all that comes sample by sample."""
-        return self.channels if self.temperature is None else (*self.channels, "temperature")
+        """The channels, temperature and command where there are any: all that comes sample by sample."""
+        return (*self.channels, *(name for name in BESIDE_SIGNALS if getattr(self, name) is not None))
 
     def columns(self, channel: str) -> tuple[str, ...]:
         """Names of a channel's columns: the joints', or those of the wrench, of the base, of contacts."""
@@ -411,7 +417,7 @@ class Recording:
         return changed(self, lambda _, x: x[:, columns], own, joints=robot.joint_names, about=about)
 
     def labelled(self, channel: str) -> Labelled:
-        """q, qd, torque, current, wrench or temperature over time, with names and units."""
+        """q, qd, torque, current, wrench, temperature or command over time, with names and units."""
         if channel not in self.everything:
             raise RecordingError(unknown_name("channel", channel, self.everything))
         columns = self.columns(channel)
@@ -457,7 +463,8 @@ class Recording:
         if self.current is None and self.wrench is not None:
             return np.zeros_like(self.q)
         if self.current is None:
-            raise RecordingError("neither torque nor current was recorded")
+            told = "" if self.command is None else f"; {FOR_COMMANDS}"
+            raise RecordingError(f"neither torque nor current was recorded{told}")
         return self.about.to_torque(self.current, self.joints)
 
 

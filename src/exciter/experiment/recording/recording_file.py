@@ -21,6 +21,7 @@ from exciter.experiment.recording.own_log_format import check_header, companion,
 from exciter.experiment.recording.recording import About, Recording, Repairs, SourceFile
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
+from exciter.experiment.sources.parquet import INFO_FILE
 from exciter.experiment.sources.source import Source
 from exciter.notes import Note, done, warning
 from exciter.robot.yaml_file import read_yaml
@@ -33,6 +34,8 @@ COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
 FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS}
 FIELD_OF_SIGNAL |= {"position": "q", "velocity": "qd", "contacts": "contact"}
+TELLING_READERS = ("parquet",)  #: of files that may name the joints of a group of columns
+UNNAMED = "joints is missing; name the joints in the order of the columns"
 DATA_VARIABLE = "EXCITER_DATA"
 FoundColumns = dict[str, tuple[Source, tuple[int, ...]]]  # by signal, and of the time: their file and numbers
 
@@ -56,6 +59,12 @@ class Shelf:
             options = self.options if interleaved is None else {**self.options, "interleaved": interleaved}
             self.opened[key] = open_source(self.path(file), format=self.reader, **options)
         return self.opened[key]
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Names and paths of what was opened; of one file in a folder that was named, its name there."""
+        for (file, _), source in self.opened.items():
+            path, own = self.path(file), source.read_from
+            yield (file, path) if own == path else (f"{file}/{own.relative_to(path).as_posix()}", own)
 
     def path(self, file: str) -> Path:
         for folder in self.folders:
@@ -83,7 +92,7 @@ class RecordingFile:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Which of q, qd, torque, current, wrench, temperature there are."""
+        """Which of q, qd, torque, current, wrench, temperature, command there are."""
         return tuple(FIELD_OF_SIGNAL[signal.name] for signal in self.found)
 
     @property
@@ -295,7 +304,9 @@ def _described(path: Path, folder: Path | None) -> RecordingFile:
 def _direct(path: Path) -> RecordingFile:
     form, suffix = None, path.suffix.lower()
     options: dict[str, Any] = {}
-    if isdir(path) or READER_OF_SUFFIX.get(suffix) == "ros2":
+    if isfile(path / INFO_FILE):
+        form = "lerobot"
+    elif isdir(path) or READER_OF_SUFFIX.get(suffix) == "ros2":
         form = "ros2"
     elif suffix == ".npz":
         form = "exciter"
@@ -321,6 +332,8 @@ def recording_as_described(
     native = reading.format == "exciter"
     known = description.preset(reading.format)
     reader = str(known["reader"])
+    if reader == "npz" and reading.file is not None:  # the same arrays, as PyTorch keeps them
+        reader = {"pt": "pt"}.get(READER_OF_SUFFIX.get(Path(reading.file).suffix.lower(), ""), reader)
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
         known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
     top = description.completed(user, known)
@@ -340,7 +353,7 @@ def recording_as_described(
     stated = replace(stated, **absent)
     if native and reader == "csv":
         check_header(next(iter(parts.values()))[0])
-    files = tuple({file: shelf.path(file) for file, _ in shelf.opened}.items()) if live is None else ()
+    files = tuple(dict(shelf.files()).items()) if live is None else ()
     found = tuple(signal for signal in signals if signal.name in parts)
     for name in given.delay.of(joints):
         if name not in parts:
@@ -366,9 +379,15 @@ def _joints_of_columns(top: Mapping[str, Any], shelf: Shelf, where: str) -> tupl
     if position is None and top.get("base_orientation") is not None:
         return ()  # a body that flies, and nothing on it moves
     pattern = position.get("columns") if isinstance(position, Mapping) else None
-    if not isinstance(position, Mapping) or not isinstance(pattern, str) or JOINT_PLACEHOLDER not in pattern:
-        raise RecordingError(f"{where}: joints is missing; name the joints in the order of the columns")
+    if not isinstance(position, Mapping) or not isinstance(pattern, str):
+        raise RecordingError(f"{where}: {UNNAMED}")
     file = position.get("file")
+    if JOINT_PLACEHOLDER not in pattern:
+        named = shelf.reader in TELLING_READERS
+        told = shelf.open(file if isinstance(file, str) else None, where).told_joints(pattern) if named else ()
+        if not told:
+            raise RecordingError(f"{where}: {UNNAMED}")
+        return told
     source = shelf.open(file if isinstance(file, str) else None, where)
     joints = joints_of(source, pattern)
     if not joints:

@@ -24,6 +24,7 @@ from exciter.typing import Array
 TURNS, SLIDES = "turns", "slides"
 # Beyond these [SI] a unit or a gear ratio is wrong: 160 turns of an arm's joint, a meganewton-metre, 100 kA, 200 °C.
 LARGEST_SI = {"position": 1e3, "velocity": 1e3, "torque": 1e6, "current": 1e5, "wrench": 1e6, "temperature": 200.0}
+LARGEST_SI |= {"command": LARGEST_SI["position"]}
 LARGEST_SI |= {"base_position": 1e6, "base_orientation": 2.0, "base_twist": 1e3, "imu": 1e5}
 LARGEST_SI |= {"contacts": 1e6, "contact_force": 1e6}
 Columns = str | tuple[str | int, ...] | None  # None: all the file has
@@ -65,6 +66,7 @@ UNITS: dict[str, dict[str, Unit]] = {
     "contacts": _units({"1": 1.0, "N": 1.0}),
     "contact_force": _units({"N": 1.0, "kN": 1e3}),  # moments in that times metres
 }
+UNITS["command"] = UNITS["position"]
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class Signal:
             unit, units = self.units[j], UNITS[self.name]
             si = next(name for name, one in units.items() if one == Unit(1.0, units[unit].kind))
             others = ", ".join(other for other in units if other != unit)
-            gears = {"position": "drive: position", "velocity": "drive: position", "torque": "drive: torque"}
+            gears = dict.fromkeys(("position", "velocity", "command"), "drive: position") | {"torque": "drive: torque"}
             missing = f", or is a gear ratio missing ({gears[self.name]})" if self.name in gears else ""
             why = f"{self.where}: joint '{self.names[j]}' comes to {values[row, j]:.6g} {si} in sample {first + row}; "
             why += f"no robot reaches that: is its unit not {unit} ({others}), is it another column{missing}?"
@@ -298,6 +300,14 @@ class Velocity(Position):
 
     signal: ClassVar[str] = "velocity"
     unit: Annotated[Units, UnitOf("velocity")] = None
+
+
+@dataclass(frozen=True)
+class Command(Position):
+    """Positions that the drives were told to take; gears, signs and offset are those of the positions."""
+
+    signal: ClassVar[str] = "command"
+    unit: Annotated[Units, UnitOf("command")] = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ MOST_NOISE_SAMPLES = 200_000  #: looked at: more do not sharpen the estimate
 KEPT_DIFFERENCES_FRACTION = 0.9  #: the smallest: jumps (stiction, reversals, gaps) are not noise
 SAME_NOISE_RATIO = 1.05  #: to the smallest: such an estimate is as good, and a lower order less sensitive to colour
 QUIETEST_TORQUE_FRACTION = 1e-4  #: of its spread: no torque or current sensor is that quiet unless it was low-passed
+SINGLE_PRECISION_STEP_ROUNDINGS = 16  #: that a step must be, or rounding itself looks like one
 MOVING_NOISE_FACTOR = 20.0  #: over its noise: the spread of a position that moves
 SEARCHED_WINDOWS = 10  #: of a stream that are held in memory in search of motion
 Shares = Callable[[Array, float], tuple[Array, Array]]
@@ -119,7 +120,25 @@ def quantisation_step(x: Array) -> float:
     step = float(steps.min())
     counts = np.round(steps / step)
     near = np.abs(steps / step - counts) < 0.02
-    return 0.0 if near.mean() < 0.99 else float(np.median(steps[near] / counts[near]))
+    if near.mean() >= 0.99:
+        return float(np.median(steps[near] / counts[near]))
+    return _step_in_single_precision(values, steps)
+
+
+def _step_in_single_precision(values: Array, steps: Array) -> float:
+    """The same where every number was rounded to 24 bits, which moves long steps more than a fiftieth of a short one;
+    0 for others. The step comes from the shortest first, then from ever longer ones."""
+    if not np.array_equal(values, values.astype(np.float32)):
+        return 0.0
+    rounding, step = float(np.spacing(np.float32(np.abs(values).max()))), float(steps.min())
+    if step < SINGLE_PRECISION_STEP_ROUNDINGS * rounding:
+        return 0.0
+    for most in (1.5, 4.5, 16.5, 64.5):
+        counts = np.round(steps / step)
+        short = counts < most
+        step = float(steps[short].sum() / counts[short].sum())
+    near = np.abs(steps - step * np.round(steps / step)) < 0.02 * step + rounding
+    return step if near[short].mean() >= 0.99 else 0.0
 
 
 def earlier_low_pass(x: Array, rate: float) -> float | None:

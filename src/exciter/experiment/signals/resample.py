@@ -22,7 +22,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from exciter.errors import RecordingError, shown
-from exciter.experiment.recording.recording import Recording
+from exciter.experiment.recording.recording import BESIDE_SIGNALS, Recording
 from exciter.typing import Array
 
 SPLINE_REACH_SAMPLES = 56  #: to each side beyond which a spline does not notice: 2⁻⁵⁶ is below the last digit
@@ -162,20 +162,20 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     if (instants := recording.duration * rate) > MOST_INSTANTS_PER_SAMPLE * len(recording):
         why = f"{len(recording)} samples over {recording.duration:.3g} s would become {instants:.3g} at {rate:g} Hz; "
         raise RecordingError(f"{why}cut the recording at its gaps (split_at_gaps), or give a lower rate")
-    at, temperature = grid(recording.time[0], recording.time[-1], rate), None
-    if recording.temperature is not None:
-        temperature = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
-        for j, column in enumerate(recording.temperature.T):
-            if (read := np.isfinite(column)).any():  # linear between readings, for a thermometer is read seldom
-                temperature[:, j] = np.interp(at, recording.time[read], column[read])
+    at, beside = grid(recording.time[0], recording.time[-1], rate), dict[str, Any]()
+    for name in (name for name in BESIDE_SIGNALS if name in recording.everything):
+        beside[name] = np.full((len(at), recording.n), np.nan)  # stays so where there is no reading
+        for j, column in enumerate(getattr(recording, name).T):
+            if (read := np.isfinite(column)).any():  # linear: a thermometer is read seldom, and commands may step
+                beside[name][:, j] = np.interp(at, recording.time[read], column[read])
     rounding = max(4.0 * np.spacing(np.abs(recording.time[[0, -1]]).max()), 1e-9 / rate)
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
-        return replace(recording, time=at, temperature=temperature)
+        return replace(recording, time=at, **beside)
     signals = {name: getattr(recording, name) for name in recording.channels}
     values = CubicSpline(recording.time, np.concatenate([*signals.values()], axis=1))(at)
     ends = np.cumsum([samples.shape[1] for samples in signals.values()])
     parts: Any = dict(zip(signals, np.split(values, ends[:-1], axis=1), strict=True))
-    return replace(recording, time=at, temperature=temperature, **parts)
+    return replace(recording, time=at, **beside, **parts)
 
 
 def check_complete(recording: Recording) -> None:

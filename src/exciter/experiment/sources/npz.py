@@ -86,7 +86,7 @@ def _streams(path: Path, stack: ExitStack) -> dict[str, tuple[int, Callable[[], 
     file = stack.enter_context(path.open("rb"))
     if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
         return {"": (size, lambda: path.open("rb"))}
-    _check_directory(path, file, size)
+    check_directory(path, file, size)
     archive = stack.enter_context(zipfile.ZipFile(file))
     members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
     if len(members) > MOST_COLUMNS or len({info.filename for info in members}) < len(members):
@@ -97,14 +97,14 @@ def _streams(path: Path, stack: ExitStack) -> dict[str, tuple[int, Callable[[], 
     return {info.filename.removesuffix(".npy"): (info.file_size, partial(archive.open, info)) for info in members}
 
 
-def _check_directory(path: Path, file: IO[bytes], size: int) -> None:
+def check_directory(path: Path, file: IO[bytes], size: int, kind: str = "NPZ") -> None:
     """The table of contents is read whole by zipfile: its size is at the end of the file."""
     file.seek(max(0, size - (1 << 16) - 128))
     tail = file.read()
     file.seek(0)
     at, large = tail.rfind(b"PK\x05\x06"), tail.rfind(b"PK\x06\x06")
     if at < 0 or len(tail) < at + 22:
-        raise RecordingError(f"{path} is not a NPZ file, or is cut off: the end of a zip archive is missing")
+        raise RecordingError(f"{path} is not a {kind} file, or is cut off: the end of a zip archive is missing")
     (length,) = struct.unpack_from("<I", tail, at + 12)
     if length == 0xFFFFFFFF and 0 <= large <= len(tail) - 48:
         (length,) = struct.unpack_from("<Q", tail, large + 40)

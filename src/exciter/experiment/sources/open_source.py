@@ -12,8 +12,10 @@ from exciter.errors import RecordingError, unknown_name
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
+from exciter.experiment.sources.parquet import INFO_FILE, ParquetTable
 from exciter.experiment.sources.ros2 import JointStates
 from exciter.experiment.sources.source import Source
+from exciter.experiment.sources.torch_tensors import TorchTensors
 
 READER_OF_FIRST_BYTES = {  # what files start with
     b"PK\x03\x04": "npz",
@@ -23,17 +25,20 @@ READER_OF_FIRST_BYTES = {  # what files start with
     b"\x89HDF\r\n": "mat",
     b"\x89MCAP0\r\n": "ros2",
     b"SQLite format 3\x00": "ros2",
+    b"PAR1": "parquet",
 }
 READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2", ".db3": "ros2"}
+READER_OF_SUFFIX |= {".pt": "pt", ".pth": "pt", ".parquet": "parquet"}
 PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 READERS: dict[str, Callable[..., Source]] = {"csv": DelimitedText, "npz": NumpyArrays, "npy": NumpyArrays}
-READERS |= {"mat": MatArrays, "ros2": JointStates}
+READERS |= {"mat": MatArrays, "ros2": JointStates, "pt": TorchTensors, "parquet": ParquetTable}
 
 
 def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
     """The table in ``path``. format: a key of READERS; None: from how the file starts, else from its suffix. Options of
-    text: delimiter, header, comment, skip, decimal, missing, interleaved (``DelimitedText``); of npz, npy and mat:
-    transposed (``NumpyArrays``, ``MatArrays``); of ros2: topic (``JointStates``)."""
+    text: delimiter, header, comment, skip, decimal, missing, interleaved (``DelimitedText``); of npz, npy, mat and
+    pt: transposed (``NumpyArrays``, ``MatArrays``, ``TorchTensors``); of ros2: topic (``JointStates``); of parquet:
+    episode (``ParquetTable``)."""
     path = Path(path)
     if format is not None and format not in READERS:
         raise RecordingError(unknown_name("format", str(format), READERS))
@@ -53,7 +58,7 @@ def _format(path: Path) -> str:
     """How the file starts, else its suffix; one line when there is nothing to read."""
     try:
         if isdir(path):
-            return "ros2"
+            return "parquet" if isfile(path / INFO_FILE) else "ros2"
         if not exists(path):
             raise RecordingError(f"there is no file '{path}'")
         if not isfile(path):
@@ -67,5 +72,6 @@ def _format(path: Path) -> str:
     for mark, packing in PACKING_OF_FIRST_BYTES.items():
         if start.startswith(mark):
             raise RecordingError(f"'{path}' is packed by {packing}; unpack it first")
-    known = (name for mark, name in READER_OF_FIRST_BYTES.items() if start.startswith(mark))
-    return next(known, None) or READER_OF_SUFFIX.get(path.suffix.lower(), "csv")
+    by_suffix = READER_OF_SUFFIX.get(path.suffix.lower(), "csv")
+    known = next((name for mark, name in READER_OF_FIRST_BYTES.items() if start.startswith(mark)), None)
+    return by_suffix if known is None or (known, by_suffix) == ("npz", "pt") else known  # both are zip archives

@@ -83,6 +83,15 @@ class Source(ABC):
     def blocks(self, columns: Sequence[int], rows: int) -> Iterator[Array]:
         """Pieces (rows, len(columns)) of the chosen columns, from first to last row; only the last is shorter."""
 
+    @property
+    def read_from(self) -> Path:
+        """The file itself, where ``path`` is a folder of several."""
+        return self.path
+
+    def told_joints(self, column: str) -> tuple[str, ...]:
+        """Names of the joints whose columns ``column[0]``, … are, where the file says it; else none."""
+        return ()
+
     def place(self, row: int) -> tuple[str, int]:
         """Where a row (from 0) is for people who look for it: a word and a number."""
         return "sample", row
