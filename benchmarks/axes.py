@@ -8,8 +8,9 @@ every joint moves all that follow. For each number `exciter base`, a design of o
 identify` of 20 s at 200 Hz, of torques along that motion with noise. The last column is the exponent by which the time
 of a step grew since the number before: 1 when it grows as the number of axes does.
 robot: of one description `exciter base`, a certified design of one start with self-collision, `exciter simulate` at 500
-Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures. --config: of design and
-simulate (TALOS' hands have as much dry friction as torque: limits: {torque: {gripper_left_joint: 6, …}}).
+Hz, `exciter identify`, and the inertia matrix of what was found at 10,000 random postures. Settings of design and
+simulate are those of SETTINGS, by the robot's name, unless --config gives others: the base stands on nothing, and
+drives keep a quarter of their torque, for the drawn robot is heavier than its description.
 Every figure is a command in a process of its own: seconds of the processor beside those on the wall, for the machine
 may have other things to do, and peak memory.
 """
@@ -45,6 +46,11 @@ GROWTH_SECONDS, GROWTH_RATE = 20, 200  # of the log, [s] and [Hz]
 LOG_RATE = 500  # [Hz] of the log of one robot
 JUDGED_POSTURES = 10_000
 MOST_HEAVIER, FRICTION_SHARE = 0.3, 0.05  # of a link than described; of friction in the mean torque
+IN_THE_AIR = {"constraints": {"ground": "none", "torque": {"margin": 0.25}}}
+GRIPPER_TORQUE = 6.0  # [N·m] of TALOS, whose description has no more torque than dry friction there
+SETTINGS = {
+    "talos": {"limits": {"torque": dict.fromkeys(("gripper_left_joint", "gripper_right_joint"), GRIPPER_TORQUE)}}
+}
 POSITION_NOISE, TORQUE_NOISE_SHARE = 2e-5, 0.005  # [rad]; of the torque of a joint
 
 
@@ -130,8 +136,10 @@ def one_robot(path: Path, log_seconds: float, design_seconds: float, config: Pat
     print(f"{'':30} {'processor':>10} {'wall':>10} {'peak':>11}")
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        given = {} if config is None else yaml.safe_load(config.read_text())
-        given.setdefault("simulate", {})["log"] = {"rate": LOG_RATE}
+        shipped = IN_THE_AIR | SETTINGS.get(robot.name, {})
+        given = shipped if config is None else yaml.safe_load(config.read_text())
+        given = {**given, "simulate": {**given.get("simulate", {}), "log": {"rate": LOG_RATE}}}
+        print(f"settings: {given}")
         (at / "settings.yaml").write_text(yaml.safe_dump(given))
         settings = ("--config", str(at / "settings.yaml"))
         print(line("base", measured("base", str(path))), flush=True)

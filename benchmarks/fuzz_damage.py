@@ -252,8 +252,9 @@ def damaged_zip(content: bytes, rng: random.Random) -> bytes:
         for name in names:
             data = archive.read(name)
             if name == chosen and rng.random() < 0.7:
-                head = 10 + struct.unpack_from("<H", data, 8)[0]
-                if rng.random() < 0.5:
+                array = name.endswith(".npy")
+                head = 10 + struct.unpack_from("<H", data, 8)[0] if array else 0
+                if rng.random() < 0.5 and array:
                     data = (
                         data[:10]
                         + damaged_text(data[10:head].decode("latin-1"), rng).encode("utf-8", "replace")[:5000]

@@ -26,7 +26,8 @@ def independent_blocks(rows: Array) -> list[Block]:
     order = np.argsort(first, kind="stable")
     begins = np.flatnonzero(np.diff(first[order], prepend=-1))
     graph = np.zeros((c, c), dtype=np.bool_)
-    graph[first[order[begins]]] = np.logical_or.reduceat(there[used[order]], begins, axis=0)
+    bits = np.packbits(there, axis=1)[used[order]]  # eight columns at a time
+    graph[first[order[begins]]] = np.unpackbits(np.bitwise_or.reduceat(bits, begins, axis=0), axis=1, count=c)
     labels = csgraph.connected_components(sparse.csr_matrix(graph), directed=False)[1]
     columns = np.flatnonzero(graph.any(axis=0))
     blocks = dict.fromkeys(labels[columns].tolist())
@@ -56,3 +57,11 @@ def upper_factor(rows: Array) -> Array:
         squares += r[-1, -1] ** 2
     upper[-1, -1] = np.sqrt(squares + float((rows[rest, -1] ** 2).sum()))
     return upper
+
+
+def singular_values(rows: Array) -> Array:
+    """(min(m, c),) of rows (m, c), descending."""
+    blocks = independent_blocks(rows)
+    found = [np.linalg.svd(rows[np.ix_(*block)], compute_uv=False) for block in blocks]
+    values = np.concatenate([np.zeros(0), *found])
+    return np.append(np.sort(values)[::-1], np.zeros(min(rows.shape) - len(values)))

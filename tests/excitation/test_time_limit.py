@@ -122,6 +122,33 @@ def test_a_start_that_is_stopped_leaves_time_for_its_certificate(whole, share):
     assert certify(ROBOT, curve, [slow.own for slow in slow_search(counter).constraints]).certified
 
 
+def test_a_certificate_that_takes_longer_than_was_expected_does_not_lose_the_motion(whole):
+    """The motion is there, and time that is kept free for files: the certificate may take some of it."""
+
+    class Tough(Slow):
+        def lower_bounds(self, spans):
+            for _ in range(30):
+                self.counter.work()
+            return super().lower_bounds(spans)
+
+    found = []
+    for patience in (0.0, 1000.0 * EVALUATION):
+        counter = Counter()
+        constraints = tuple(Tough(one.own, counter) for one in slow_constraints(counter))
+        deadline = Deadline(100.0 + 0.9 * whole, clock=counter, patience=patience)
+        found.append(replace(slow_search(counter), constraints=constraints).run(0, deadline))
+        assert counter.now < deadline.of_certificates.at + 31 * EVALUATION
+    lost, kept = found
+    assert lost.delta is None
+    assert kept.feasible
+
+
+def test_certificates_may_take_half_of_what_is_kept_free_beyond_the_files():
+    ends = _Rehearsal(None, certificate_seconds=1.0, other_seconds=10.0).ends(Deadline(100.0, 60.0))
+    assert_allclose((ends.at, ends.patience), (100.0 - 1.4 * 11.0, 0.5 * (1.4 * 11.0 - 10.0)))
+    assert ends.of_certificates.at < 90.0
+
+
 def test_a_design_ends_in_time_with_the_best_so_far_and_can_be_resumed(whole, tmp_path):
     counter, file = Counter(), tmp_path / "checkpoint.json"
     settings = {"constraints": slow_constraints(counter), "samples": 400, "starts": 2, "checkpoint": file}

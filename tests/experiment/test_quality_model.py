@@ -154,6 +154,26 @@ def test_steps_have_joints_and_units(scara):
     assert finding.text == "q has steps of 0.0001 m (slide)"
 
 
+def test_a_drive_at_its_limit_is_no_turned_sign(ur):
+    """Where it cannot do what is asked for, its torque follows something else; all else is judged as ever."""
+    recording, robot = ur
+    force, sigma = recording.torque[:, 2], 1e-3
+    most = 1.5 * np.abs(force).max()
+    robot = robot.with_limits(torque={robot.joint_names[2]: most})
+    seized = (recording.time > 7.0) & (recording.time < 19.0)
+    noise = sigma * most * np.random.default_rng(0).standard_normal(len(force))
+    against = np.where(seized, -most * np.sign(recording.qd[:, 2]) + noise, force)
+    found = judge(changed(recording, "torque", 2, against), robot)
+    assert not told(found, "sign", Severity.WARNING)
+    assert not told(found, "joint order", Severity.WARNING)
+    assert [one.joint for one in told(found, "at limit", Severity.WARNING)] == [robot.joint_names[2]]
+    turned = told(judge(changed(recording, "torque", 2, -against), robot), "sign", Severity.PROBLEM)
+    assert robot.joint_names[2] in {one.joint for one in turned}
+    always = judge(changed(recording, "torque", 2, -most * np.sign(recording.qd[:, 2]) + noise), robot)
+    assert not told(always, "sign", Severity.WARNING)
+    assert any("order and signs were not judged" in one.text for one in always.skipped)
+
+
 def test_velocity_at_its_limit_is_one_note(ur):
     recording, robot = ur
     slower = robot.with_limits(velocity=0.999 * np.abs(recording.qd).max(axis=0))

@@ -351,7 +351,7 @@ def test_ur_rtde(tmp_path, delimiter):
     file = open_recording(tmp_path / "rtde.csv")
     recording = file.read()
     assert recording.joints == UR_JOINTS
-    assert recording.signals == file.signals == ("q", "qd", "current")
+    assert recording.everything == file.signals == ("q", "qd", "current", "command")
     for name, field in (("q", "actual_q"), ("qd", "actual_qd"), ("current", "actual_current")):
         np.testing.assert_array_equal(getattr(recording, name), fields[field])
     np.testing.assert_allclose(recording.time, np.arange(50) / 500, atol=1e-9)

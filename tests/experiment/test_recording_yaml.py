@@ -37,10 +37,12 @@ from exciter.robot import load
 from exciter.robot.stated_gravity import ExactGravity
 from exciter.settings import fill, keys_of, written
 from support.bags import bag
+from support.lerobot import dataset, episode_table
 from support.paths import ROOT, SHARED_DATA
 from support.quality_logs import clean
 from support.real_data import real_recording, require_data
 from support.settings_conformance import conforms
+from support.torch_files import save
 
 pytestmark = pytest.mark.slow
 
@@ -855,7 +857,7 @@ def test_documented_description(documented, monkeypatch, capsys):
     """The first shows every key; what is read is computed here in plain steps. The Python example runs on it."""
     folder = documented[0]
     assert set(yaml.safe_load((folder / "recording.yaml").read_text(encoding="utf-8"))) >= set(KEYS) - {
-        "topic", "transposed", "sources", *BASE_SECTIONS,
+        "topic", "transposed", "episode", "sources", *BASE_SECTIONS,
     }  # fmt: skip
     rng = np.random.default_rng(0)
     clock = 7000 + 10 * np.arange(120)
@@ -909,7 +911,15 @@ def test_temperature_in_kelvin(tmp_path):
 
 def test_documented_formats(documented):
     """The others, each with the columns of its program."""
-    _, rtde, franka, ros, own = documented
+    _, rtde, franka, ros, lerobot, isaac, own = documented
+    dataset(lerobot / "so100_pick_place", 3, episodes=4)
+    np.testing.assert_allclose(
+        read_recording(lerobot / "recording.yaml").command, np.radians(episode_table(3)["action"])
+    )
+    time, command = np.arange(5.0), np.arange(15.0).reshape(5, 3)
+    np.savez(isaac / "traj_0.npz", time=time, dof_pos=0.5 * command, des_dof_pos=command)
+    recording = read_recording(isaac / "recording.yaml")
+    assert (recording.everything, recording.command.tolist()) == (("q", "command"), command.tolist())
     header = ["timestamp", *(f"{name}_{j}" for name in ("actual_q", "actual_current") for j in range(6))]
     np.savetxt(rtde / "rtde.csv", np.ones((3, 13)), header=" ".join(header), comments="")
     np.testing.assert_array_equal(
@@ -927,6 +937,42 @@ def test_documented_formats(documented):
     about = read_recording(own / "recording.yaml").about
     assert (about.period, about.settled, about.gains) == (10.0, 20.0, (11.2, 9.5))
     assert about.sources[0].name == "bag/bag_0.mcap"
+
+
+KNOWN_LOGGERS = {
+    "unitree": ("time,q_0,q_1,dq_0,dq_1,tau_est_0,tau_est_1,q_des_0,q_des_1", "q qd torque command", 1.0, False),
+    "dynamixel": (
+        "time,a.present_position,b.present_position,a.goal_position,b.goal_position", "q command", None, True,
+    ),
+    "ros2-control": (
+        "time,feedback.positions[0],feedback.positions[1],reference.positions[0],reference.positions[1]",
+        "q command", 1.0, False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", KNOWN_LOGGERS)
+def test_loggers_of_commands(form, tmp_path):
+    """Columns by the names of their program; ticks of a servo are 1/4096 turn."""
+    header, channels, factor, named = KNOWN_LOGGERS[form]
+    table = np.random.default_rng(0).uniform(0.0, 4.0, (6, header.count(",") + 1))
+    table[:, 0] = np.arange(6)
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=header, comments="", fmt="%.17g")
+    said = {"file": "log.csv", "format": form} | ({} if named else {"joints": ["a", "b"]})
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    recording = read_recording(tmp_path / "recording.yaml")
+    assert (recording.joints, " ".join(recording.everything)) == (("a", "b"), channels)
+    factor = 2.0 * np.pi / 4096 if factor is None else factor
+    close(recording.q, factor * table[:, 1:3])
+    close(recording.command, factor * table[:, -2:])
+
+
+def test_isaac_tensors_of_pytorch(tmp_path):
+    time, command = np.arange(5.0), np.arange(15.0).reshape(5, 3)
+    save(tmp_path / "log.pt", {"time": time, "dof_pos": 0.5 * command, "des_dof_pos": command})
+    said = {"file": "log.pt", "format": "mujoco-isaac", "joints": ["a", "b", "c"]}
+    (tmp_path / "recording.yaml").write_text(yaml.safe_dump(said))
+    np.testing.assert_array_equal(read_recording(tmp_path / "recording.yaml").command, command)
 
 
 # -- anything at all ---------------------------------------------------------------------------------------------------

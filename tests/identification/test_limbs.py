@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from exciter.dynamics.model import DynamicModel, numeric_model_base
+from exciter.dynamics.model import DynamicModel, excited_base, numeric_model_base, random_states
 from exciter.experiment.signals import equation_rows
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.identification.estimators.least_squares import NonNegative, WeightedLeastSquares
@@ -21,8 +21,9 @@ from exciter.identification.runs.run import Run
 from exciter.identification.selection.friction_candidates import usual_candidates
 from exciter.identification.selection.friction_choice import FrictionChoice, choose_friction
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
-from exciter.independent_blocks import independent_blocks, upper_factor
-from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
+from exciter.independent_blocks import independent_blocks, singular_values, upper_factor
+from exciter.parameters.base import numeric_base
+from exciter.parameters.terms import Coulomb, LoadFriction, RotorInertia, Viscous
 from exciter.robot import load
 from support.paths import ROBOTS
 from support.robots import smooth_motion
@@ -185,3 +186,22 @@ def test_rows_of_short_pieces_without_columns_of_other_limbs_are_those_of_long_o
         monkeypatch.setattr(equation_rows, name, least)
     short = replace(problem, formulation=InverseDynamic(low_pass))
     assert_allclose(WeightedLeastSquares().estimate(short).values, found.values, rtol=1e-9, atol=1e-9)
+
+
+def test_numeric_base_of_limbs_is_that_of_dense_rows(problem: Problem) -> None:
+    model = DynamicModel(problem.model.robot, (Viscous(), LoadFriction()))
+    assert [len(joints) for joints, _ in model.limbs] == [3, 2]
+    motion = random_states(model.robot, 120, seed=3)
+    dense = numeric_base(model.regressor(motion).reshape(-1, len(model.standard)), model.standard)
+    found = excited_base(model, motion)
+    assert found.independent.tolist() == dense.independent.tolist()
+    assert found.method == dense.method
+    assert_allclose(found.grouping, dense.grouping, rtol=0.0, atol=1e-12)
+
+
+def test_singular_values_of_blocks_are_those_of_all() -> None:
+    rng = np.random.default_rng(4)
+    rows = np.zeros((9, 8))  # two blocks, one with fewer rows than columns; a row and a column of zeros
+    rows[:5, [0, 3, 6]], rows[5:8, [1, 2, 4, 7]] = rng.standard_normal((5, 3)), rng.standard_normal((3, 4))
+    assert len(independent_blocks(rows)) == 2
+    assert_allclose(singular_values(rows), np.linalg.svd(rows, compute_uv=False), atol=1e-14)

@@ -20,6 +20,7 @@ from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.engine import default_engine
 from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, RowBatch
 from exciter.errors import ParameterError, RobotError, shown
+from exciter.independent_blocks import Block, independent_blocks
 from exciter.parameters import inertial
 from exciter.parameters.base import BaseParameters, numeric_base, restricted, triangle
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
@@ -286,6 +287,21 @@ class DynamicModel:
         first = self.inertial_size
         return tuple((row, at.start - first + column) for term, at in self.term_columns for row, column in term.rows)
 
+    @cached_property
+    def limbs(self) -> list[Block]:
+        """Joints and standard columns of each limb: rows of no two of them have a column in common."""
+        there = np.zeros((self.n, len(self.standard)))
+        for body in range(self.robot.n_bodies):
+            there[list(self.robot.movers(body)), 10 * body : 10 * body + 10] = 1.0
+        rows, columns = (list(some) for some in zip(*self.entries, strict=True)) if self.entries else ([], [])
+        there[rows, self.inertial_size + np.array(columns, dtype=np.int64)] = 1.0
+        return independent_blocks(there)
+
+    @property
+    def longest_limb(self) -> int:
+        """Joints of the limb that has the most: each has rows of its own, so that random states need be no more."""
+        return max((len(joints) for joints, _ in self.limbs), default=self.n)
+
     def term_values(self, motion: Motion) -> Array:
         """(E, N): values of the entries."""
         return TermMemory(self).values(motion)
@@ -402,7 +418,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
     """Whether the base parameters of random χ give its torques at random states: W_b (P χ) = W χ. Tolerance, relative:
     right angles that a description prints with five digits are exact in the closed form."""
     plain = DynamicModel(model.robot, model.terms, NumpyEngine())
-    rows = plain.regressor(random_states(model.robot, 5 * model.n, seed=1)).reshape(-1, len(model.standard))
+    rows = plain.regressor(random_states(model.robot, 5 * model.longest_limb, seed=1)).reshape(-1, len(model.standard))
     size = np.linalg.norm(rows, axis=0)
     floor = 1e-6 * size.max(initial=0.0) or 1.0  # a column of rounding noise must not be blown up
     chi = np.random.default_rng(1).standard_normal(len(size)) / np.maximum(size, floor)
@@ -413,7 +429,7 @@ def reproduces(model: DynamicModel, base: BaseParameters, tolerance: float = 1e-
 
 def numeric_model_base(model: DynamicModel, *, seed: int = 0, static: bool = False) -> BaseParameters:
     """From the regressor at random states (along a random motion for terms with memory); static: at rest."""
-    samples = min(20 * model.n + 2 * len(model.standard) // model.n, MOST_BASE_SAMPLES)
+    samples = min(20 * model.longest_limb + 2 * len(model.standard) // model.n, MOST_BASE_SAMPLES)
     if any(term.has_memory for term in model.bound) and not static:
         return excited_base(model, random_motion(model.robot, 3 * samples, seed))
     return excited_base(model, random_states(model.robot, samples, seed, static=static))
@@ -447,9 +463,20 @@ def coupled_base(model: DynamicModel, *, seed: int = 0) -> BaseParameters:
 
 def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
-    rows = model.regressor(motion).reshape(-1, len(model.standard))
+    limbs, p = model.limbs, len(model.standard)
+    if len(limbs) <= 1 or model.robot.coupling is not None:
+        rows = model.regressor(motion).reshape(-1, p)
+    else:  # rows of all limbs side by side would be zeros for the most part
+        rows, values = np.zeros((p, p)), model.term_values(motion)
+        for joints, columns in limbs:
+            phi = np.zeros((model.n, len(columns), len(motion)))
+            layout, weights = model.layout(columns), np.ones(model.n)
+            model.engine.columns(RowBatch(model.dynamics.chain, layout, values, weights, *motion.samples_last), phi)
+            found = triangle(phi[joints].transpose(2, 0, 1).reshape(-1, len(columns)))
+            rows[np.ix_(columns[: len(found)], columns)] = found
     rows[:, massless_columns(model.robot)] = 0.0
-    return numeric_base(rows, model.standard, prismatic=prismatic_links(model.robot))
+    prismatic, count = prismatic_links(model.robot), model.n * len(motion)
+    return numeric_base(rows, model.standard, prismatic=prismatic, count=count)
 
 
 def static_base(model: DynamicModel) -> BaseParameters:

@@ -291,7 +291,7 @@ def design(
         beginning.check()
         limited = np.isfinite(deadline.at)
         rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
-        until, certificate_seconds = deadline.moved(-rehearsal.reserve), rehearsal.certificate_seconds
+        until, certificate_seconds = rehearsal.ends(deadline), rehearsal.certificate_seconds
         found, interrupted, out_of_time = run_starts(
             search, starts, jobs, until, certificate_seconds, checkpoint=kept, before=before, progress=progress
         )
@@ -435,6 +435,11 @@ class _Rehearsal:
     def reserve(self) -> float:
         """To be kept free after the search [s]."""
         return RESERVE_FACTOR * (self.certificate_seconds + self.other_seconds)
+
+    def ends(self, deadline: Deadline) -> Deadline:
+        """Of the search. Certificates were timed on a motion that is far from its limits: those of the best one may
+        take half of what is kept free beyond figures and files; the other half is for its ramps."""
+        return replace(deadline.moved(-self.reserve), patience=0.5 * max(self.reserve - self.other_seconds, 0.0))
 
     def within(self, deadline: Deadline, overtime: float) -> _Rehearsal:
         """Where it would leave little for the search, as much less [s] as can be made up for later."""

@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from exciter.errors import ParameterError
-from exciter.independent_blocks import independent_blocks
+from exciter.independent_blocks import Block, independent_blocks
 from exciter.parameters import parameter_names
 from exciter.parameters.parameter_names import FIRST_MOMENT_SYMBOLS, INERTIA_SYMBOLS, is_inertial, split_name
 from exciter.typing import Array, BoolArray, Index
@@ -173,9 +173,15 @@ def select(
     preferred, a column is kept when it is no combination of those kept before; the process is Gram–Schmidt, twice for
     stability. ``threshold``: what counts as a combination (all columns of orthonormal rows are at most 1 long).
     ``noise``: coefficients below it become 0."""
-    kept = _independent_columns(rows, parameter_names.keeping_order(names, prismatic), threshold)
-    kept.sort(key=parameter_names.paper_order(names).index)
-    coefficients = np.linalg.solve(rows[:, kept], rows)  # rows = rows[:, kept] · coefficients
+    order, reading = parameter_names.keeping_order(names, prismatic), parameter_names.paper_order(names)
+    blocks = independent_blocks(rows)
+    if len(blocks) <= 1:
+        kept = _independent_columns(rows, order, threshold)
+    else:
+        kept = [k for block in blocks for k in _of_a_block(rows, order, threshold, *block)]
+    place = dict(zip(reading, range(len(reading)), strict=True))
+    kept.sort(key=place.__getitem__)
+    coefficients = _coefficients(rows, np.array(kept, dtype=np.int64), blocks)
     coefficients[np.abs(coefficients) < noise] = 0.0
     grouping = coefficients * scale / scale[kept][:, None]
     grouping[:, kept] = np.eye(len(kept))
@@ -185,13 +191,32 @@ def select(
     return np.array(kept, dtype=np.int64), np.where(near, short, grouping)
 
 
+def _of_a_block(rows: Array, order: Sequence[int], threshold: float, at: Index, columns: Index) -> list[int]:
+    """Independent columns of a limb that has none in common with others: those that all of them together would give."""
+    place = dict(zip(columns.tolist(), range(len(columns)), strict=True))
+    own = [place[column] for column in order if column in place]
+    return [int(columns[k]) for k in _independent_columns(rows[np.ix_(at, columns)], own, threshold)]
+
+
+def _coefficients(rows: Array, kept: Index, blocks: Sequence[Block]) -> Array:
+    """(b, p) C with rows = rows[:, kept] C."""
+    if len(blocks) <= 1:
+        return np.asarray(np.linalg.solve(rows[:, kept], rows))
+    found = np.zeros(rows.shape)
+    for at, columns in blocks:
+        own = np.flatnonzero(np.isin(kept, columns))
+        found[np.ix_(own, columns)] = np.linalg.solve(rows[np.ix_(at, kept[own])], rows[np.ix_(at, columns)])
+    return found
+
+
 def _independent_columns(rows: Array, order: Sequence[int], threshold: float) -> list[int]:
     rank = len(rows)
     room = np.zeros((rank, rank), order="F")
     kept: list[int] = []
+    there = np.zeros(rows.shape[1], dtype=np.bool_)
     while (before := len(kept)) < rank:
         for column in order:
-            if column in kept or len(kept) == rank:
+            if there[column] or len(kept) == rank:
                 continue
             basis = room[:, : len(kept)]
             rest = rows[:, column] - basis @ (basis.T @ rows[:, column])
@@ -200,6 +225,7 @@ def _independent_columns(rows: Array, order: Sequence[int], threshold: float) ->
             if size > threshold:
                 room[:, len(kept)] = rest / size
                 kept.append(column)
+                there[column] = True
         if len(kept) == before:  # columns that are nearly dependent complete the set: the rank is already decided
             threshold *= 0.1
             if threshold < 1e-15:
@@ -222,12 +248,18 @@ def restricted(base: BaseParameters, names: Sequence[str], prismatic: Collection
 
 
 def numeric_base(
-    rows: ArrayLike, names: Sequence[str], *, prismatic: Collection[int] = (), tolerance: float | None = None
+    rows: ArrayLike,
+    names: Sequence[str],
+    *,
+    prismatic: Collection[int] = (),
+    tolerance: float | None = None,
+    count: int | None = None,
 ) -> BaseParameters:
     """Base parameters of regressor rows W (rows, p) with column ``names`` (p,). Columns are brought to equal length
     first, so units do not matter. Without a ``tolerance`` the rank is where the singular values show their largest gap,
     rounding counted as the floor. With a tolerance, relative singular values above it count, of columns longer than it
-    relative to the longest of their unit. prismatic: links (from 1) that slide, for which other names are kept."""
+    relative to the longest of their unit. prismatic: links (from 1) that slide, for which other names are kept.
+    count: of the rows that these are a factor of, unless they are the rows themselves."""
     w = np.asarray(rows, dtype=np.float64)
     if w.ndim != 2 or w.shape[1] != len(names) or not w.size:
         problem = f"regressor rows of shape {w.shape} do not fit {len(names)} names"
@@ -245,10 +277,11 @@ def numeric_base(
     scale = np.where(heard, lengths, 1.0)
     even = np.where(heard, r / scale, 0.0)
     values, vt = _singular(even)
-    decision = _decide(values, len(w), tolerance)
+    count = len(w) if count is None else count
+    decision = _decide(values, count, tolerance)
     noise = min(max(COEFFICIENT_ROUNDING, 10.0 / decision.gap), 1e-3)
     chosen = select(vt[: decision.rank], scale, names, prismatic, max(1e-7, decision.gap**-0.5), noise)
-    return BaseParameters(tuple(names), *chosen, decision, f"numeric, {len(w)} rows")
+    return BaseParameters(tuple(names), *chosen, decision, f"numeric, {count} rows")
 
 
 def triangle(w: Array) -> Array:

@@ -22,11 +22,13 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Deadline:
-    """at [s]: the instant, infinite for none; seconds: the whole time that was given; clock: monotonic."""
+    """at [s]: the instant, infinite for none; seconds: the whole time that was given; clock: monotonic. patience [s]:
+    after the instant, in which the certificate of a motion that is there may end, for without one it is lost."""
 
     at: float = math.inf
     seconds: float = math.inf
     clock: Clock = working_seconds
+    patience: float = 0.0
 
     @classmethod
     def after(cls, seconds: float | None, elapsed: float = 0.0, clock: Clock = working_seconds) -> Deadline:
@@ -50,6 +52,11 @@ class Deadline:
     def moved(self, seconds: float) -> Deadline:
         """Later by so many seconds; earlier where they are negative."""
         return replace(self, at=self.at + seconds)
+
+    @property
+    def of_certificates(self) -> Deadline:
+        """For what a certificate of the last motion takes."""
+        return self.moved(self.patience)
 
     @property
     def overtime(self) -> float:

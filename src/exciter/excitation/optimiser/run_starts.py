@@ -353,7 +353,8 @@ def _run(
     search.posture(deadline)  # found once, and an infeasible problem is reported here
     shared = deadline.shared()
     tasks = ((search, number, shared, None, certificate_seconds) for number in in_time)
-    with closing(over_processes(Search.run, tasks, jobs, until=shared.at + HANDING_OVER_S)) as running:
+    latest = shared.of_certificates.at + HANDING_OVER_S
+    with closing(over_processes(Search.run, tasks, jobs, until=latest)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt

@@ -208,7 +208,7 @@ class Search:
                 if delta is not None:
                     track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
                 last = self._descended(track, centre, number, polish=delta is not None)
-                certified = partial(self.certified, deadline=deadline)
+                certified = partial(self.certified, deadline=deadline.of_certificates)
                 hurry = track.stopped and not track.cancelled
                 found, repairs = finish(
                     last, track.y, centre, certified, self.settings, certificate_seconds, hurry=hurry

@@ -18,7 +18,7 @@ FACTOR_BOUNDS = (0.5, 2.0)  # of a drive that follows in the same unit, however 
 OTHER_ZERO_DEVIATIONS = 4.0  # standard deviations of q − command, that the mean of it is from zero
 OTHER_ZERO_RANGE_SHARE = 0.5  # … and of the range of the positions: less may be weight on a soft drive
 FACTOR_NAMES = {np.pi / 180.0: "is the command in degrees?", 180.0 / np.pi: "is the position in degrees?"}
-NAMED_FACTOR_TOLERANCE = 0.2  # relative, of a factor that has a name
+COMMAND_FACTOR_TOLERANCE = 0.2  # relative, of a factor that has a name
 FEWEST_COMMANDED_SAMPLES = 50  #: to judge by
 
 
@@ -80,7 +80,9 @@ def followed(evidence: Evidence) -> Iterator[Note]:
         numbers = {"factor": factor, "correlation": correlation}
         bounds, beside = FACTOR_BOUNDS, float(np.mean(q - command))
         if abs(correlation) > FOLLOWED_CORRELATION and not bounds[0] < factor < bounds[1]:
-            names = (say for one, say in FACTOR_NAMES.items() if abs(abs(factor) / one - 1.0) < NAMED_FACTOR_TOLERANCE)
+            names = (
+                say for one, say in FACTOR_NAMES.items() if abs(abs(factor) / one - 1.0) < COMMAND_FACTOR_TOLERANCE
+            )
             cause = "do they count in opposite directions? see signs" if factor < 0.0 else "see unit and factor"
             words = f"the position moves by {number(factor, 3)} times the command: {next(names, cause)}"
             yield problem("command", words, joint, **numbers)

@@ -19,7 +19,12 @@ from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import sample_tallies as tallies
 from exciter.experiment.quality.delays import Delays, delays_of
 from exciter.experiment.quality.explanations import ChangeSearch, Explanation
-from exciter.experiment.quality.joint_order_and_signs import Arrangement, arrangement_of, driving_friction
+from exciter.experiment.quality.joint_order_and_signs import (
+    Arrangement,
+    arrangement_of,
+    driving_friction,
+    with_reserve,
+)
 from exciter.experiment.quality.smoothed_log import EffortRows, Smooth, smooth, uniform_pieces
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
@@ -359,12 +364,27 @@ class Evidence:
         return excitation_of(self.rows.regressor, self.rows.effort, names, independent)
 
     @cached_property
+    def voting(self) -> EffortRows | None:
+        """Rows by which order and signs are judged: of drives that are not at their limits; None where those are for
+        less than ``shortest_judged``."""
+        if self.rows is None or self.too_short or self.effort_unit == "A":
+            return None if self.too_short else self.rows
+        free = with_reserve(self.rows, self.pieces, self.limits)
+        rows = self.rows if free.all() else self.rows.where(free)
+        return rows if rows.smooth.duration >= self.limits.shortest_judged else None
+
+    @property
+    def at_limits(self) -> bool:
+        """Drives are at their limits nearly all the time."""
+        return self.rows is not None and not self.too_short and self.voting is None
+
+    @cached_property
     def explanation(self) -> Explanation | None:
         """What a believable robot needs changed in the log; None where inertias or torques are unknown, or too few."""
-        if self.rows is None or not self.inertias_known or self.too_short or self.silent:
+        if self.voting is None or not self.inertias_known or self.silent:
             return None
         amperes, loaded = self.effort_unit == "A", self.loaded
-        return ChangeSearch(self.rows, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
+        return ChangeSearch(self.voting, self.limits, self.given_model, loaded=loaded, amperes=amperes).run()
 
     @property
     def changed(self) -> set[int]:
@@ -374,11 +394,11 @@ class Evidence:
 
     @cached_property
     def arrangement(self) -> Arrangement:
-        if self.rows is None or self.too_short:
+        if self.voting is None:
             return Arrangement()
         if not self.inertias_known:
-            return Arrangement(driving=driving_friction(self.rows, self.limits))
-        return arrangement_of(self.rows, self.limits, self.changed, of_torque=self.effort_unit == "N·m")
+            return Arrangement(driving=driving_friction(self.voting, self.limits))
+        return arrangement_of(self.voting, self.limits, self.changed, of_torque=self.effort_unit == "N·m")
 
     @cached_property
     def delays(self) -> Delays | None:

@@ -3,7 +3,10 @@ drives its joint.
 
 From torque τ_i of the log and model torque of joint j what 1, q̇_j, sign(q̇_j) and q̈_j explain is removed: offset,
 friction and rotor inertia need not be known. The correlation of the residuals shows which torques could be exchanged
-unnoticed; what is wrong with a log, and whether it is sure, ``explanations`` says."""
+unnoticed; what is wrong with a log, and whether it is sure, ``explanations`` says.
+
+A drive at its limit says nothing of signs: it gives what it can, not what the motion that was asked for takes, and the
+joint goes its own way, often too fast for a log. Rows near such samples do not vote (``with_reserve``)."""
 
 from __future__ import annotations
 
@@ -15,14 +18,16 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.smoothed_log import EffortRows, unexplained, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
+from exciter.experiment.recording.recording import Recording
 from exciter.robot.motion import Motion
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 VISIBLE_TORQUE_SHARE = 1e-6  # of the largest torque: a smaller model torque is rounding
 CLEAR_FISHER_DIFFERENCE = 0.5  # of correlations, Fisher's z: four standard errors of 130 independent samples
 SINGULAR_FRICTION_VALUE = 1e-6  # relative singular value that counts as zero
 UNDETERMINED_FRICTION_SHARE = 1e-3  # of a combination, that the rows need not determine
 SURE_FRICTION_ERRORS = 6.0  # standard errors of friction that drives its joint
+BEYOND_DRIVE_SHARE = 0.05  # of a drive's limit: torques that are larger by more than noise are of another unit or joint
 
 
 def unknown_terms(motion: Motion, model: DynamicModel | None = None) -> list[Array]:
@@ -52,6 +57,24 @@ def match(model: DynamicModel, motion: Motion, effort: Array, unknown: Sequence[
             correlation[:, j] = (measured.T @ wanted) / np.where(norms > 0, norms, np.inf) / length
             scale[:, j] = (measured.T @ wanted) / length**2
     return correlation, scale
+
+
+def with_reserve(rows: EffortRows, pieces: Sequence[Recording], limits: Thresholds) -> BoolArray:
+    """(N,): rows in whose surroundings, a period of the filter's cut-off, no drive of the robot was at its limit.
+    pieces: the torques as they were logged. Where torques are beyond a limit, too, it is not the drive's."""
+    most, good = rows.model.robot.limit("torque"), np.ones(len(rows.smooth), dtype=bool)
+    logged = [(piece.time, np.abs(piece.torque)) for piece in pieces if piece.torque is not None]
+    if not logged:
+        return good
+    highest = np.max([torque.max(axis=0) for _, torque in logged], axis=0)
+    near = [torque >= (1.0 - 2.0 * limits.at_limit) * most for _, torque in logged]
+    often = np.sum([at.sum(axis=0) for at in near], axis=0) >= limits.flat_samples
+    held = np.isfinite(most) & often & (highest <= (1.0 + BEYOND_DRIVE_SHARE) * most)
+    times = [time[at[:, held].any(axis=1)] for (time, _), at in zip(logged, near, strict=True)]
+    instants, far = np.concatenate([[-np.inf], *times, [np.inf]]), 1.0 / rows.smooth.cutoff
+    after = np.searchsorted(instants, rows.smooth.motion.time)
+    away = np.minimum(instants[after] - rows.smooth.motion.time, rows.smooth.motion.time - instants[after - 1])
+    return np.asarray(good & (away > far))
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,6 +143,10 @@ def _skipped(evidence: Evidence) -> dict[str, str]:
         said["units"] = "positions or times are in another unit: torques were not judged"
     elif evidence.too_short:
         said["short log"] = f"the log is shorter than {evidence.limits.shortest_judged:g} s: torques were not judged"
+    elif evidence.at_limits:
+        said["drives at their limits"] = (
+            "drives are at their limits nearly all the time: order and signs were not judged"
+        )
     elif evidence.in_turns:
         said["stage"] = f"joint order, and signs beyond those of friction: {stages.as_planned(evidence)}"
     elif not evidence.inertias_known:

@@ -87,6 +87,11 @@ class EffortRows:
     regressor: Array
     silent: tuple[int, ...] = ()
 
+    def where(self, chosen: BoolArray) -> EffortRows:
+        """Some of the rows (N,)."""
+        kept = self.smooth.where(chosen)
+        return replace(self, smooth=kept, effort=self.effort[chosen], regressor=self.regressor[chosen])
+
 
 def unit_columns(w: Array) -> Array:
     """The columns of w that are not zero, at length 1."""

@@ -26,8 +26,9 @@ from exciter.settings.field_markers import Kind, ListOfTexts, wrong
 from exciter.typing import Array
 
 NATIVE_NPZ = "exciter-npz"
-PROGRAM_FORMATS = ("exciter", "ur-rtde", "libfranka", "ros2", "lerobot", "mujoco-isaac", "unitree", "dynamixel")
-PROGRAM_FORMATS += ("ros2-control",)  # each a YAML file of formats/
+PROGRAM_FORMATS = (  # each a YAML file of formats/
+    "exciter", "ur-rtde", "libfranka", "ros2", "lerobot", "mujoco-isaac", "unitree", "dynamixel", "ros2-control",
+)  # fmt: skip
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
 JOINT_SECTIONS = ("position", "velocity", "torque", "current", "command")
 SIGNAL_SECTIONS = (*JOINT_SECTIONS, "wrench", "temperature", *base_columns.BASE_SECTIONS)

@@ -20,7 +20,7 @@ from exciter.robot.yaml_file import parse_json
 from exciter.typing import Array
 
 PARQUET_MAGIC = b"PAR1"
-FOOTER_BYTES_LIMIT = 1 << 24  #: of what a file says of itself
+FOOTER_BYTES_LIMIT = 1 << 22  #: of what a file says of itself
 INFO_BYTES_LIMIT = 1 << 22  #: of meta/info.json
 MOST_PARQUET_ROWS = 1 << 28  #: a month at 100 Hz
 BATCH_ROWS = 1 << 14
@@ -79,7 +79,7 @@ class ParquetTable(Source):
         names = list(dict.fromkeys(name for name, _ in wanted))
         needed = names if self._episode is None else list(dict.fromkeys([*names, EPISODE]))
         with self._damage_reported(), _opened(self.file) as table:
-            check_pages(self.file, table, needed)
+            check_pages(self.file, needed)
             for batch in table.iter_batches(BATCH_ROWS, columns=needed, use_threads=False):
                 found = {name: self._numbers(batch.column(name), name) for name in needed}
                 keep = slice(None) if self._episode is None else found[EPISODE][:, 0] == self._episode
@@ -125,7 +125,7 @@ class ParquetTable(Source):
 
     def _first_width(self, table: Any, name: str) -> int:
         """Of the first list that is there."""
-        check_pages(self.file, table, [name])
+        check_pages(self.file, [name])
         for batch in table.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
             lengths = _plain(batch.column(name).value_lengths())
             if (there := lengths[np.isfinite(lengths)]).size:
@@ -137,10 +137,7 @@ class ParquetTable(Source):
             if self._episode is not None:
                 raise RecordingError(f"{self.path} has no column {EPISODE}, so no episodes; leave out episode")
             return
-        check_pages(self.file, table, [EPISODE])
-        found = set[float]()
-        for batch in table.iter_batches(BATCH_ROWS, columns=[EPISODE], use_threads=False):
-            found.update(np.unique(_plain(batch.column(EPISODE))).tolist())
+        found = _episodes(self.file, table)
         there = f"{min(found):g} … {max(found):g}" if found else "none"
         if self._episode is not None and self._episode not in found:
             raise RecordingError(f"{self.path} has no episode {self._episode}; it has {there}")
@@ -160,7 +157,7 @@ class ParquetTable(Source):
                 return file
         for file in files:
             with _opened(file) as table:
-                if _may_hold(table, self._episode):
+                if EPISODE in table.schema_arrow.names and self._episode in _episodes(file, table):
                     return file
         raise RecordingError(f"{folder} has no episode {self._episode} in its {len(files)} files")
 
@@ -212,15 +209,13 @@ def _opened(path: Path) -> Iterator[Any]:
             yield table
 
 
-def _may_hold(table: Any, episode: int) -> bool:
-    """By the least and greatest number that the file tells of its rows; true where it tells none."""
-    for k in range(table.metadata.num_row_groups):
-        group = table.metadata.row_group(k)
-        columns = (group.column(j) for j in range(group.num_columns))
-        told = next((one.statistics for one in columns if one.path_in_schema == EPISODE), None)
-        if told is None or not told.has_min_max or told.min <= episode <= told.max:
-            return True
-    return False
+def _episodes(file: Path, table: Any) -> set[float]:
+    """Numbers of the episodes in a file."""
+    check_pages(file, [EPISODE])
+    found = set[float]()
+    for batch in table.iter_batches(BATCH_ROWS, columns=[EPISODE], use_threads=False):
+        found.update(np.unique(_plain(batch.column(EPISODE))).tolist())
+    return found
 
 
 def _plain(values: Any) -> Array:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from exciter.dynamics.contacts import Stance, checked_stance, contact_bias, contact_jacobian
+from exciter.dynamics.contacts import GroundContact, Stance, checked_stance, contact_bias, contact_jacobian
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import MotionError, RobotError
@@ -69,21 +69,25 @@ def started(motion: Motion, place: ArrayLike, seconds: float = 1.0) -> Motion:
 
 def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLike) -> Motion:
     """The whole robot (N, n), while its six base joints do ``base`` (N, 6) and the frames of the stance stay where they
-    are in ``posture`` (n,). Every leg needs as many joints as its contact holds."""
+    are in ``posture`` (n,); flat feet do not turn, either. Every leg needs as many joints as its contact holds. A base
+    (N, n) says what arms and trunk do beside it; what it says of legs is not asked for."""
     if not robot.free_base:
         raise RobotError(f"robot '{robot.name}' has no free base; load it with base: free")
     dynamics, start = Dynamics(robot), np.atleast_2d(np.asarray(posture, dtype=float))
     held = tuple(replace(contact, radius=0.0) for contact in checked_stance(robot, stance))
     free, legs = list(robot.free_base), [j for j in range(robot.n) if j not in robot.free_base]
-    targets = [dynamics.placement(contact.frame, start)[1][0] for contact in held]
+    targets = [dynamics.placement(contact.frame, start) for contact in held]
     moved = [j for j in legs if np.any([robot.frame(c.frame).joint in _below(robot, j) for c in held])]
-    if len(moved) != sum(contact.size for contact in held) or any(contact.kind == "flat" for contact in held):
-        raise MotionError(f"{len(moved)} joints cannot hold {len(held)} points in one way; give legs of three joints")
+    if len(moved) != (holds := sum(contact.size for contact in held)):
+        way = "legs of three joints for points, of six for flat feet"
+        raise MotionError(f"{len(moved)} joints cannot keep {holds} coordinates of {len(held)} feet in one way; {way}")
+    given = free if base.n == len(free) else [j for j in range(robot.n) if j not in moved]
+    asked = base.q if base.n == len(free) else base.q[:, given]
     q = np.tile(start, (len(base), 1))
-    q[:, free] = base.q
+    q[:, given] = asked
     for _ in range(MOST_CLOSING_STEPS):
-        places = [dynamics.placement(contact.frame, q)[1] for contact in held]
-        error = np.hstack([target - place for target, place in zip(targets, places, strict=True)])
+        parts = zip(held, targets, strict=True)
+        error = np.hstack([_missed(one, target, dynamics.placement(one.frame, q)) for one, target in parts])
         if np.abs(error).max() < CLOSED_M:
             break
         jacobian = contact_jacobian(dynamics, held, q)[:, :, moved]
@@ -93,15 +97,25 @@ def standing_motion(robot: Robot, stance: Stance, base: Motion, posture: ArrayLi
         raise MotionError("the legs do not reach: the base moves farther than the feet allow; ask for less")
     jacobian = contact_jacobian(dynamics, held, q)
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
-    qd[:, free], qdd[:, free] = base.qd, base.qdd
+    qd[:, given], qdd[:, given] = (x if base.n == len(free) else x[:, given] for x in (base.qd, base.qdd))
 
     def legs_of(rates: Array, rest: Array | float) -> Array:
-        right = -np.einsum("Nmj,Nj->Nm", jacobian[:, :, free], rates) - rest
+        right = -np.einsum("Nmj,Nj->Nm", jacobian[:, :, given], rates[:, given]) - rest
         return np.asarray(np.linalg.solve(jacobian[:, :, moved], right[:, :, None])[:, :, 0])
 
-    qd[:, moved] = legs_of(base.qd, 0.0)
-    qdd[:, moved] = legs_of(base.qdd, contact_bias(robot, held, q, qd))
+    qd[:, moved] = legs_of(qd, 0.0)
+    qdd[:, moved] = legs_of(qdd, contact_bias(robot, held, q, qd))
     return Motion(base.time, q, qd, qdd)
+
+
+def _missed(contact: GroundContact, target: tuple[Array, Array], now: tuple[Array, Array]) -> Array:
+    """(N, 3) from where a foot is to where it was first; of a flat one (N, 6), with the turn there, to first order."""
+    way = target[1][0] - now[1]
+    if contact.kind != "flat":
+        return np.asarray(way)
+    turn = target[0][0] @ now[0].swapaxes(1, 2)
+    twice = np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=1)
+    return np.hstack([way, 0.5 * twice])
 
 
 def rolled_motion(robot: Robot, stance: Stance, motion: Motion) -> Motion:

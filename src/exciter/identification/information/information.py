@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from exciter.errors import ParameterError
-from exciter.independent_blocks import independent_blocks, upper_factor
+from exciter.independent_blocks import independent_blocks, singular_values, upper_factor
 from exciter.typing import Array
 
 SINGULAR_VALUE_TOLERANCE = 1e-11  #: of R with columns of length one: a direction with less says nothing
@@ -151,7 +151,6 @@ class Information:
 def _condition(matrix: Array) -> float:
     if not np.isfinite(matrix).all():
         return float("inf")
-    blocks = (matrix[np.ix_(*block)] for block in independent_blocks(matrix))
-    values = np.concatenate([np.zeros(0), *(np.linalg.svd(block, compute_uv=False) for block in blocks)])
-    found = len(values) == matrix.shape[1] > 0 and values.min() > 0.0
-    return float(values.max() / values.min()) if found else float("inf")
+    values = singular_values(matrix)
+    found = len(values) == matrix.shape[1] > 0 and values[-1] > 0.0
+    return float(values[0] / values[-1]) if found else float("inf")

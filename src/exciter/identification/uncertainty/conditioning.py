@@ -10,8 +10,9 @@ import numpy as np
 from exciter.errors import ParameterError
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import GOOD, Estimate
+from exciter.independent_blocks import independent_blocks, singular_values
 from exciter.notes import Note, note
-from exciter.typing import Array
+from exciter.typing import Array, Index
 
 LISTED_PAIR_CORRELATION = 0.9  #: correlation of two estimates beyond which they are listed
 MOST_LISTED_PAIRS = 20
@@ -33,7 +34,7 @@ class Conditioning:
         """compressed: the equations it was estimated with."""
         r = compressed.information().r
         scale = np.linalg.norm(r, axis=0)
-        values = np.linalg.svd(r / np.where(scale > 0.0, scale, 1.0), compute_uv=False)
+        values = singular_values(r / np.where(scale > 0.0, scale, 1.0))
         upper = np.triu(estimate.correlation, 1)
         strongest = np.argsort(-np.abs(upper), axis=None)[:MOST_LISTED_PAIRS]
         at = [np.unravel_index(k, upper.shape) for k in strongest]
@@ -45,32 +46,49 @@ def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:
     """A note on every parameter that is not good, from the equations it was estimated with."""
     if estimate.names != compressed.parameters:
         raise ParameterError("the estimate is of other parameters than the equations")
-    notes = []
+    notes, others = [], Others.of(estimate)
     for k, (name, status) in enumerate(zip(estimate.names, estimate.status, strict=True)):
         if status != GOOD and estimate.std[k] == 0.0:
             notes.append(note(name, f"{name} is {status}: it was not estimated"))
         elif status != GOOD:
             sigma = f"σ {estimate.std[k]:.2g} {estimate.units[k]}".rstrip()
-            reason = _others(estimate, k) or _share(compressed, estimate, k)
+            reason = others.reason(estimate, k) or _share(compressed, estimate, k)
             notes.append(note(name, f"{name} is {status} ({sigma}): {reason}"))
     return tuple(notes)
 
 
-def _others(estimate: Estimate, k: int) -> str | None:
-    """σ with all others known is 1/√(C⁻¹)_kk."""
-    free = np.flatnonzero(estimate.std > 0.0)
-    scale = estimate.std[free]
-    correlation = estimate.covariance[np.ix_(free, free)] / np.outer(scale, scale)
-    at = int(np.searchsorted(free, k))
-    alone = 1.0 / np.sqrt(max(float(np.linalg.pinv(correlation, hermitian=True)[at, at]), 1.0))
-    if alone * SHARED_STD_RATIO > 1.0:
-        return None
-    order = [int(i) for i in np.argsort(-np.abs(correlation[at])) if i != at][:MOST_NAMED_PARAMETERS]
-    named = [i for i in order if abs(correlation[at, i]) >= NAMED_CORRELATION] or order[:1]
-    list_of = ", ".join(f"{estimate.names[free[i]]} (correlation {correlation[at, i]:.2f})" for i in named)
-    return (
-        f"the motion hardly tells it from {list_of}; with the others known its σ would be {1.0 / alone:.3g} times less"
-    )
+@dataclass(frozen=True, eq=False)
+class Others:
+    """What estimates have in common: correlation (f, f) of those that are ``free`` (f,), among all; alone (f,): part of
+    σ that is left with all others known, 1/√(C⁻¹)_kk of the correlation C. Found once for all parameters."""
+
+    free: Index
+    correlation: Array
+    alone: Array
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Others:
+        free = np.flatnonzero(estimate.std > 0.0)
+        scale = estimate.std[free]
+        correlation = estimate.covariance[np.ix_(free, free)] / np.outer(scale, scale)
+        inverse = np.ones(len(free))
+        for _, block in independent_blocks(correlation):
+            inverse[block] = np.linalg.pinv(correlation[np.ix_(block, block)], hermitian=True).diagonal()
+        return cls(free=free, correlation=correlation, alone=1.0 / np.sqrt(np.maximum(inverse, 1.0)))
+
+    def reason(self, estimate: Estimate, k: int) -> str | None:
+        """Why parameter k is not known well, where others are the reason."""
+        at = int(np.searchsorted(self.free, k))
+        if self.alone[at] * SHARED_STD_RATIO > 1.0:
+            return None
+        row = self.correlation[at]
+        order = [int(i) for i in np.argsort(-np.abs(row)) if i != at][:MOST_NAMED_PARAMETERS]
+        named = [i for i in order if abs(row[i]) >= NAMED_CORRELATION] or order[:1]
+        list_of = ", ".join(f"{estimate.names[self.free[i]]} (correlation {row[i]:.2f})" for i in named)
+        return (
+            f"the motion hardly tells it from {list_of}; with the others known its σ would be "
+            f"{1.0 / self.alone[at]:.3g} times less"
+        )
 
 
 def _share(compressed: Compressed, estimate: Estimate, k: int) -> str:
