@@ -132,10 +132,10 @@ class KindNames(Kind):
 
 @dataclass(frozen=True)
 class ActuatorSettings(Settings):
-    """control: None where the MJCF has position actuators, whose gains are taken. unknown: what is sought. shared: joints
-    of one pattern have one value, by kind. alike: joints of which the description says the same differ by as much as the
-    logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs are. loss: in
-    σ of residuals, beyond which they count less; horizon of outliers.
+    """control: None is refused. unknown: what is sought. shared:
+    joints of one pattern have one value, by kind. alike: joints of which the description says the same differ by as
+    much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
+    are. loss: in σ of residuals, beyond which they count less.
 
     >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
     2.0"""

@@ -1,8 +1,9 @@
-"""Drives that the description makes alike are one population: each differs from their mean by a spread that the logs tell.
+"""Drives that the description makes alike are one population: each differs from their mean by a spread that the logs
+tell.
 
 Of a population's members x_i with x̂ ~ N(x, C) from the fit and x_i ~ N(μ, s²), the spread s is where the restricted
-likelihood of x̂ ~ N(μ 1, C + s² 1) is greatest (μ is free). It becomes a prior, so that a drive whose log says little of a
-number has it from the others, and one whose log says much keeps its own. Nothing is assumed of the mean."""
+likelihood of x̂ ~ N(μ 1, C + s² 1) is greatest (μ is free). It becomes a prior, so that a drive whose log says little
+of a number has it from the others, and one whose log says much keeps its own. Nothing is assumed of the mean."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from exciter.identification.actuators.actuator_settings import DRIVE_KINDS
 from exciter.identification.actuators.drive_numbers import DriveNumbers
 from exciter.typing import Array
 
-LEAST_SPREAD, MOST_SPREAD = 0.05, 3.0  #: of logarithms: no two drives are the same, and beyond a factor of 20 none are alike
+LEAST_SPREAD, MOST_SPREAD = (
+    0.05,
+    3.0,
+)  #: of logarithms: no two drives are the same, and beyond a factor of 20 none are alike
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ def populations(numbers: DriveNumbers, x: Array, covariance: Array) -> tuple[Pop
     for kind in DRIVE_KINDS:
         for joints in numbers.populations:
             members = tuple(
-                k for k, u in enumerate(numbers.unknowns) if u.kind.word == kind and set(u.joints) <= set(joints.tolist())
+                k
+                for k, u in enumerate(numbers.unknowns)
+                if u.kind.word == kind and set(u.joints) <= set(joints.tolist())
             )
             if len(members) > 1:
                 own = np.ix_(members, members)

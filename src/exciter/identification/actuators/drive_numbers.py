@@ -24,7 +24,7 @@ from exciter.typing import Array, Index
 
 Numbers = Mapping[str, Array]  #: (n,) of every kind in ``KINDS``
 DESCRIBED = {"armature": "rotor_inertia", "damping": "viscous", "friction": "coulomb"}  #: names of a robot's friction
-#: Where to begin with what the description does not give, of Kp and Kd: armature that makes the loop 5 Hz fast, and so on.
+#: Where to begin with what the description does not give: armature that makes the loop 10 Hz fast; of Kd, of Kp
 LOOP_RAD_PER_S = 60.0
 DAMPING_SHARE, FRICTION_SHARE_RAD = 0.1, 0.005
 
@@ -93,7 +93,7 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
     start["damping"] = DAMPING_SHARE * np.maximum(gains["kd"], gains["kp"] / LOOP_RAD_PER_S)
     start["friction"] = FRICTION_SHARE_RAD * gains["kp"]
     for word in DRIVE_KINDS:
-        told = np.asarray(robot.friction.get(DESCRIBED[word], np.zeros(robot.n)), dtype=float)[: robot.n]
+        told = described(robot, word)
         start[word] = np.where(told > 0.0, told, start[word])
     held = set[tuple[str, int]]()
     for word, given in settings.known.items():
@@ -116,6 +116,11 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
     return DriveNumbers(joints, tuple(unknowns), start, _alike(robot) if settings.alike else ())
 
 
+def described(robot: Robot, word: str) -> Array:
+    """(n,) of the description; zero where it says nothing."""
+    return np.asarray(robot.friction.get(DESCRIBED[word], np.zeros(robot.n)), dtype=float)[: robot.n]
+
+
 def _of_kind(
     kind: ActuatorKind, free: Sequence[int], joints: Sequence[str], shared: Sequence[str] | None
 ) -> list[Unknown]:
@@ -135,9 +140,9 @@ def _of_kind(
 
 
 def _alike(robot: Robot) -> tuple[Index, ...]:
-    """Joints of which the description says the same: friction, rotor, and which way they move; two at least."""
-    told = [np.asarray(robot.friction.get(name, np.zeros(robot.n)), dtype=float)[: robot.n] for name in DESCRIBED.values()]
+    """Joints of which the description says the same: friction, rotor, torque limit, whether they turn; two at least."""
+    told = [described(robot, word) for word in DESCRIBED]
     groups = dict[tuple[object, ...], list[int]]()
     for j, joint in enumerate(robot.joints):
-        groups.setdefault((joint.is_prismatic, *(float(values[j]) for values in told)), []).append(j)
+        groups.setdefault((joint.is_prismatic, joint.limits.torque, *(float(v[j]) for v in told)), []).append(j)
     return tuple(np.array(members) for members in groups.values() if len(members) > 1)

@@ -2,9 +2,9 @@
 
 τ = clip(Kp (command(t − delay) − q − bias) − Kd q̇ + offset, ± limit) is MuJoCo's affine actuator, so that all of a
 roll-out happens inside MuJoCo: its integrator, armature, damping and frictionloss, which is where the numbers go. With
-implicitfast the control's damping is integrated implicitly, as that of a drive that runs much faster than the step; with
-euler it is explicit, as a loop that computes torques once per step. Contacts and joint stops are left out: a robot that
-hangs or is clamped touches neither. The encoder says q(t − measurement delay) + bias. Commands are straight lines
+implicitfast the control's damping is integrated implicitly, as that of a drive that runs much faster than the step;
+with euler it is explicit, as a loop that computes torques once per step. Contacts and joint stops are left out: a robot
+that hangs or is clamped touches neither. The encoder says q(t − measurement delay) + bias. Commands are straight lines
 between samples, and positions cubics between steps, so that delays need not be whole steps."""
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _between(time: Array, q: Array, v: Array, h: float) -> Array:
     k = np.clip((time / h).astype(int), 0, len(q) - 2)
     x = (time / h - k)[:, None]
     way, a, b = q[k + 1] - q[k], h * v[k], h * v[k + 1]
-    return q[k] + x * (a + x * (3.0 * way - 2.0 * a - b + x * (a + b - 2.0 * way)))
+    return np.asarray(q[k] + x * (a + x * (3.0 * way - 2.0 * a - b + x * (a + b - 2.0 * way))))
 
 
 def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
@@ -165,7 +165,7 @@ def _options(robot: Robot) -> dict[str, Any]:
         return nothing
     spec = compiled(root, robot.file, robot.file.parent).spec
     euler = spec.option.integrator == engine().mjtIntegrator.mjINT_EULER
-    said = any("timestep" in option.attrib for option in root.findall("option"))
+    said = {word for option in root.findall("option") for word in option.attrib}
     joints = {joint.name: joint for joint in spec.joints}
     friction = [
         (np.array(joints[name].solref_friction), np.array(joints[name].solimp_friction))
@@ -173,7 +173,7 @@ def _options(robot: Robot) -> dict[str, Any]:
         if name in joints
     ]
     return {
-        "integrator": "euler" if euler and any("integrator" in o.attrib for o in root.findall("option")) else "implicitfast",
-        "step": float(spec.option.timestep) if said else None,
+        "integrator": "euler" if euler and "integrator" in said else "implicitfast",
+        "step": float(spec.option.timestep) if "timestep" in said else None,
         "friction": friction if len(friction) == robot.n else [],
     }

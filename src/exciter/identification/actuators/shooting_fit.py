@@ -1,13 +1,13 @@
 """Output error by multiple shooting: the closed loop, simulated freely in stretches, beside what the encoder said.
 
 Minimised is Σ ρ((y − ŷ(θ, x₀)) / σ_j) over all stretches, with θ the numbers of the drives and x₀ the state at the
-beginning of each stretch, by Gauss–Newton with Levenberg's damping. Slopes are differences of roll-outs; an unknown moves
-the limb of its drive and no other, so that unknowns of different limbs are tried in one roll-out (a colouring of the
-unknowns). States of a stretch are eliminated from its normal equations (Schur's complement), so that costs grow with the
-number of stretches and not with its cube.
+beginning of each stretch, by Gauss–Newton with Levenberg's damping. Slopes are differences of roll-outs; an unknown
+moves the limb of its drive and no other, so that unknowns of different limbs are tried in one roll-out (a colouring of
+the unknowns). States of a stretch are eliminated from its normal equations (Schur's complement), so that costs grow
+with the number of stretches and not with its cube.
 
-Errors of a wrong model last: neighbouring residuals say the same again. Information is divided by how many samples say one
-thing, 1 + 2 Σ ρ_k of each joint's residuals, before it meets priors, and σ comes from scores with all their lags
+Errors of a wrong model last: neighbouring residuals say the same again. Information is divided by how many samples say
+one thing, 1 + 2 Σ ρ_k of each joint's residuals, before it meets priors, and σ comes from scores with all their lags
 (``correlated_scores``)."""
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class Penalty:
 @dataclass(frozen=True, eq=False)
 class FittedDrives:
     """x (p,): coordinates; states (S, 2 n); simulated: encoder positions of each stretch. information (p, p): of the
-    samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ (n,)
-    [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted once."""
+    samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ
+    (n,) [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted
+    once."""
 
     x: Array
     states: Array
@@ -69,12 +70,14 @@ class ShootingProblem:
         self.limbs = [list(limb) for limb in simulator.robot.limbs]
         self.limb_of = {j: k for k, limb in enumerate(self.limbs) for j in limb}
         self.colours = _coloured([{self.limb_of[j] for j in u.joints} for u in numbers.unknowns])
-        self.state_colours = [[limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))]
+        self.state_colours = [
+            [limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))
+        ]
         self.rollouts = 0
 
     def begin(self) -> Array:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
-        return np.array([np.concatenate([s.q[0], _first_speed(s)]) for s in self.stretches])
+        return np.array([np.concatenate([s.q[0], first_speed(s)]) for s in self.stretches])
 
     def simulate(self, x: Array, states: Array, softness: float | None = None) -> list[Array]:
         numbers = self.numbers.at(x)
@@ -82,7 +85,9 @@ class ShootingProblem:
         model = self.simulator.with_numbers(numbers, softness)
         return self.simulator.roll(model, numbers, states, self.stretches)
 
-    def slopes(self, x: Array, states: Array, now: list[Array], softness: float | None) -> tuple[list[Array], list[Array]]:
+    def slopes(
+        self, x: Array, states: Array, now: list[Array], softness: float | None
+    ) -> tuple[list[Array], list[Array]]:
         """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs."""
         unknowns, n = self.numbers.unknowns, self.simulator.n
         runs = list[tuple[object, dict[str, Array], Array]]()
@@ -121,7 +126,9 @@ class ShootingProblem:
                         by_state[s][:, own, part + j] = (run[s] - now[s])[:, own] / step
         return by_theta, by_state
 
-    def cost(self, simulated: list[Array], sigma: Array, x: Array, states: Array, repeats: Array, prior: Penalty) -> float:
+    def cost(
+        self, simulated: list[Array], sigma: Array, x: Array, states: Array, repeats: Array, prior: Penalty
+    ) -> float:
         total = 0.0
         for stretch, said in zip(self.stretches, simulated, strict=True):
             r = np.abs(stretch.q - said) / sigma
@@ -146,9 +153,10 @@ class ShootingProblem:
         """From coordinates x (p,) and states (S, 2 n)."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
-        n = self.simulator.n
         if not all(np.isfinite(said).all() for said in simulated):
-            raise ExciterError("the simulated loop is not stable with these gains; check kp and kd, or take a smaller step")
+            raise ExciterError(
+                "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
+            )
         for count in range(iterations + 1):
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
             sigma, repeats = robust_sigma(residuals), repeated(residuals)
@@ -179,19 +187,13 @@ class ShootingProblem:
                     x, states, simulated = tried_x, tried_states, tried
                 break
             x, states, simulated = tried_x, tried_states, tried
-        del n
         return FittedDrives(
             x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
         )
 
     @property
     def _largest(self) -> Array:
-        return np.array(
-            [
-                LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_STEP
-                for u in self.numbers.unknowns
-            ]
-        )
+        return np.array([LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_STEP for u in self.numbers.unknowns])
 
     def _normal(
         self,
@@ -226,10 +228,7 @@ class ShootingProblem:
             information += theta.T @ free
             gradient += theta.T @ r - theta.T @ (state @ solved[:, 0])
             back.append((-solved[:, 1:], solved[:, 0]))
-            # scores by plain weights, not divided by repeats: their own lags say what repeats
-            bent = (r * np.tile(np.sqrt(repeats), len(residual)))[:, None]
-            own = free * np.tile(np.sqrt(repeats), len(residual))[:, None] * bent
-            scores.append(own.reshape(len(residual), n, p).sum(axis=1))
+            scores.append((free * r[:, None]).reshape(len(residual), n, p).sum(axis=1))
         return 0.5 * (information + information.T), gradient, back, scores
 
 
@@ -248,7 +247,7 @@ def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
     return colours
 
 
-def _first_speed(stretch: Stretch, samples: int = 9) -> Array:
+def first_speed(stretch: Stretch, samples: int = 9) -> Array:
     """(n,) at the first sample, by a parabola through the next ones."""
     t = stretch.time[:samples] - stretch.time[0]
     return np.asarray(np.polynomial.polynomial.polyfit(t, stretch.q[:samples], min(2, len(t) - 1))[1])
@@ -273,9 +272,7 @@ def repeated(residuals: Sequence[Array]) -> Array:
             continue
         total = 1.0
         for lag in range(1, most, 2):
-            pair = sum(
-                sum(float(c[k:] @ c[:-k]) for c in centred) / power for k in (lag, lag + 1)
-            )
+            pair = sum(sum(float(c[k:] @ c[:-k]) for c in centred) / power for k in (lag, lag + 1))
             if pair <= 0.0:
                 break
             total += 2.0 * pair
