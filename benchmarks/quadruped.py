@@ -8,10 +8,12 @@ motion (``exciter.experiment.virtual.standing``). Logged are positions and torqu
 base, all with noise; the identification knows which feet touch, and no force. Cut-off of positions, filter of the
 equations and standard deviations are those of ``exciter identify`` where nothing is said of them. Every draw is another
 robot: bodies off the description by 10 % of their size along each of its own axes (one σ), as a prior of the weight 100
-says, and friction. Printed beside what others report (see ``docs/robots.md``):
+says, and friction. Beside these, some bodies as ``exciter simulate`` draws them, which that prior does not describe:
+one factor for all numbers of a body (10 %), its mass moved, stretched and sheared by half as much. Printed beside what
+others report (see ``docs/robots.md``):
 
-coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; z is
-(value − truth)/σ. Base parameters by weighted least squares, by the physically consistent estimate without a prior,
+coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; ± is the
+standard error, from draw to draw: parameters of one robot err together; z is (value − truth)/σ. Base parameters by weighted least squares, by the physically consistent estimate without a prior,
 which has the same intervals, and with one, whose share is counted; masses of single links by the latter alone: torques
 do not tell them (``identification.link_masses``). held-out: on motions not used, N·m of all joints together (root of
 summed squares): what is left of the equations, and the torque itself, predicted with the forces that the simulator
@@ -52,7 +54,7 @@ from exciter.experiment.virtual.standing import (
     standing_motion,
     started,
 )
-from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
+from exciter.experiment.virtual.true_parameters import TrueFriction, Truth, draw
 from exciter.identification.estimators.physical import AUTO, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
@@ -167,13 +169,14 @@ def wriggling(seed: int, faster: float = 1.0) -> ex.Motion:
     return standing_motion(robot(), contacts().all, base, posture())
 
 
-def truth(seed: int | None) -> tuple[Truth, dict[str, float]]:
-    """Drawn; for None legs that are alike, but none of the description's; and its friction by name."""
+def truth(seed: int | None, other: bool = False) -> tuple[Truth, dict[str, float]]:
+    """Drawn as the prior says, or as ``exciter simulate`` does (other); for None legs that are alike, but none of the
+    description's; and its friction by name."""
     rng, n = np.random.default_rng(seed), robot().n
     alike = robot().with_inertias(robot().inertias * np.array([*[1.08] * 6, *ALIKE_FACTORS * 4])[:, None])
     described = robot().inertias
     another = robot().with_inertias(np.array([*described[:5], *map(drawn(rng), described[5:])]))
-    bodies = alike if seed is None else another
+    bodies = alike if seed is None else draw(robot(), seed).robot if other else another
     factor = np.ones((2, n)) if seed is None else np.exp(FRICTION_SPREAD * rng.standard_normal((2, n)))
     factor[:, :6] = 0.0
     friction = TrueFriction(viscous=tuple(animal().viscous * factor[0]), coulomb=tuple(animal().coulomb * factor[1]))
@@ -196,8 +199,9 @@ def drawn(rng: np.random.Generator) -> Callable[[Array], Array]:
     return one
 
 
-def stood(seed: int | None, motion: int, faster: float = 1.0) -> Stood:
-    whole = StandingRobot(truth(seed)[0], contacts(), animal().control).stand(wriggling(motion, faster), robot())
+def stood(seed: int | None, motion: int, faster: float = 1.0, other: bool = False) -> Stood:
+    standing = StandingRobot(truth(seed, other)[0], contacts(), animal().control)
+    whole = standing.stand(wriggling(motion, faster), robot())
     return whole.between(LEAD_IN, LEAD_IN + SECONDS)
 
 
@@ -205,8 +209,8 @@ def run_of(log: Stood, seed: int) -> Run:
     return Run.of(log.recording(noise(), seed).arranged(robot()), FilteredDifferences())
 
 
-def true_chi(model: ex.DynamicModel, seed: int | None) -> Array:
-    real, friction = truth(seed)
+def true_chi(model: ex.DynamicModel, seed: int | None, other: bool = False) -> Array:
+    real, friction = truth(seed, other)
     chi = replace(model, robot=real.robot).nominal.copy()
     for k, name in enumerate(model.standard):
         chi[k] = friction.get(name, chi[k])
@@ -235,30 +239,32 @@ class Judged:
     inside: Array
 
 
-def judged_draw(seed: int) -> Iterator[Judged]:
-    log = stood(seed, seed % DRAWN_MOTIONS)
+def judged_draw(seed: int, other: bool = False) -> Iterator[Judged]:
+    log = stood(seed, seed % DRAWN_MOTIONS, other=other)
     problem = problem_of(run_of(log, seed))
-    chi = true_chi(problem.model, seed)
+    chi = true_chi(problem.model, seed, other)
     true, kinds = problem.base.base_values(chi), tuple(map(kind, problem.names))
 
     def of(name: str, found: ex.Estimate) -> Judged:
         low, high = found.interval()
         return Judged(name, kinds, (found.values - true) / found.std, (low <= true) & (true <= high))
 
-    free, bounded = ex.WeightedLeastSquares(), ex.PhysicallyConsistent()
-    honest = covariance_of(free, StationaryErrors())(problem, free.estimate(problem))
-    yield of("wls", honest)
-    known = bounded.estimate(problem)
-    yield of("consistent", replace(known, covariance=honest.covariance, freedom=honest.freedom))
+    if not other:  # where there is no prior, it does not matter how bodies are drawn
+        free, bounded = ex.WeightedLeastSquares(), ex.PhysicallyConsistent()
+        honest = covariance_of(free, StationaryErrors())(problem, free.estimate(problem))
+        yield of("wls", honest)
+        known = bounded.estimate(problem)
+        yield of("consistent", replace(known, covariance=honest.covariance, freedom=honest.freedom))
+    how = ", other bodies" if other else ""
     prior = Prior(weight=BODY_SPREAD**-2)
     pulled = ex.PhysicallyConsistent(prior=prior)
     found = covariance_of(pulled, StationaryErrors())(problem, pulled.estimate(problem))
-    yield of("consistent, prior of 10 %", found)
+    yield of(f"consistent, prior of 10 %{how}", found)
     masses = link_masses(problem, found, prior)
     assert masses is not None
     real, bodies, (low, high) = chi[: problem.model.inertial_size : 10], slice(5, None), masses.interval()
     z, inside = (masses.mass - real) / np.maximum(masses.std, 1e-300), (low <= real) & (real <= high)
-    yield Judged("masses of links, prior of 10 %", ("masses",) * len(z[bodies]), z[bodies], inside[bodies])
+    yield Judged(f"masses of links, prior of 10 %{how}", ("masses",) * len(z[bodies]), z[bodies], inside[bodies])
 
 
 def print_coverage(found: list[Judged]) -> None:
@@ -269,11 +275,21 @@ def print_coverage(found: list[Judged]) -> None:
         each = [100.0 * one.inside.mean() for one in some]
         z, inside, kinds = (np.concatenate([getattr(one, what) for one in some]) for what in ("z", "inside", "kinds"))
         text = f"z {z.mean():+.2f} on average, rms {np.sqrt((z**2).mean()):.2f}"
-        print(f"coverage, {name}: {100 * inside.mean():.1f} % (draws {min(each):.0f} … {max(each):.0f} %), {text}")
+        spread = f"± {standard_error(each):.1f} %, {len(each)} draws, {min(each):.0f} … {max(each):.0f} %"
+        print(f"coverage, {name}: {100 * inside.mean():.1f} ({spread}), {text}")
         parts = [(word, inside[kinds == word], z[kinds == word]) for word in KINDS if (kinds == word).any()]
         if len(parts) > 1:
-            listed = (f"{w} {100 * i.mean():.1f} % (rms z {np.sqrt((x**2).mean()):.2f})" for w, i, x in parts)
+            listed = []
+            for word, i, x in parts:
+                own = [100.0 * one.inside[np.array(one.kinds) == word].mean() for one in some]
+                size = f"{len(i) // len(some)} each, rms z {np.sqrt((x**2).mean()):.2f}"
+                listed.append(f"{word} {100 * i.mean():.1f} ± {standard_error(own):.1f} % ({size})")
             print(f"    {', '.join(listed)}")
+
+
+def standard_error(of_draws: list[float]) -> float:
+    """Of their mean; parameters of one draw are not independent, draws are."""
+    return float(np.std(of_draws, ddof=1) / np.sqrt(len(of_draws))) if len(of_draws) > 1 else float("nan")
 
 
 def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[float, float]:
@@ -295,6 +311,7 @@ def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--draws", type=int, default=50)
+    parser.add_argument("--other", type=int, default=10, help="draws of other bodies than the prior says")
     parser.add_argument("--robot", choices=ANIMALS, default="solo12")
     parser.add_argument("--rate", type=float, default=200.0, help="[Hz] of the log")
     parser.add_argument("--noise", type=float, default=1.0, help="times the usual")
@@ -339,12 +356,13 @@ def main() -> None:
     print(f"legs, wls: first moments of the thighs differ by {100 * np.ptp(legs) / np.abs(legs).mean():.1f} %")
 
     clock, found = time.perf_counter(), list[Judged]()
-    for k in range(asked.draws):
-        found += judged_draw(k)
+    for k in range(max(asked.draws, asked.other)):
+        found += judged_draw(k) if k < asked.draws else ()
+        found += judged_draw(k, other=True) if k < asked.other else ()
         some = np.concatenate([one.inside for one in found if one.name == "wls"])
         print(f"… {k + 1} of {asked.draws} draws: wls {100 * some.mean():.1f} %", file=sys.stderr, flush=True)
-    each = (time.perf_counter() - clock) / asked.draws
-    print(f"\n{asked.draws} draws of bodies, friction and noise, {each:.1f} s each")
+    each = (time.perf_counter() - clock) / (asked.draws + asked.other)
+    print(f"\n{asked.draws} draws of bodies, friction and noise, and {asked.other} of other bodies, {each:.1f} s each")
     print_coverage(found)
 
 

@@ -43,12 +43,13 @@ SETTLING_S = 0.5  #: [s] at rest before the motion, in which feet sink into MuJo
 @dataclass(frozen=True)
 class StandingSettings(Settings):
     """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint; friction: of the ground, that of the stance unless
-    given; noise: σ of one sample of the log."""
+    given; internal: see ``StandingControl``; noise: σ of one sample of the log."""
 
     stiffness: Annotated[float, Number(least=0.0, unit="N·m/rad")] = 5.0
     damping: Annotated[float, Number(least=0.0, unit="N·m·s/rad")] = 0.1
     friction: Annotated[float | None, Number(above=0.0)] = None
     step: Annotated[float, Number(above=0.0, unit="s")] = 5e-4
+    internal: Annotated[float, Number(least=0.0, most=1.0)] = 0.0
     noise: StandingNoise = field(default_factory=StandingNoise)
 
 
@@ -187,7 +188,7 @@ def stand_through(
     feet, free = footings(robot), robot.tree
     contacts = Contacts(tuple(foot.a.name for foot in feet), radius=feet[0].radius)
     ground = feet[0].friction if settings.friction is None else settings.friction
-    control = StandingControl(settings.stiffness, settings.damping, ground, settings.step)
+    control = StandingControl(settings.stiffness, settings.damping, ground, settings.step, settings.internal)
     instants = np.arange(int(plan.curve.duration * rate + 1e-9) + 1) / rate
     wanted = coupled_motion(robot, plan.curve.motion(np.minimum(instants, plan.curve.end)))
     still, true = round(SETTLING_S * rate), without_base_friction(truth)
