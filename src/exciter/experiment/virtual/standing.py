@@ -37,14 +37,12 @@ FALLEN_TURN_RAD = 1.0  #: [rad] away from the attitude asked for
 @dataclass(frozen=True)
 class StandingControl(Settings):
     """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint; friction: of the ground; step [s] of the simulation,
-    in which torques hold; internal: part of what stiffness would press feet against each other, which does not move the
-    base: feet that slid or rolled a little are not where the motion has them, and all of it, 1, keeps on pushing."""
+    in which torques hold."""
 
     stiffness: Annotated[float, Number(least=0.0, unit="N·m/rad")] = 30.0
     damping: Annotated[float, Number(least=0.0, unit="N·m·s/rad")] = 0.3
     friction: Annotated[float, Number(above=0.0)] = 1.0
     step: Annotated[float, Number(above=0.0, unit="s")] = 5e-4
-    internal: Annotated[float, Number(least=0.0, most=1.0)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -144,16 +142,6 @@ def rolled_motion(robot: Robot, stance: Stance, motion: Motion) -> Motion:
     return Motion(motion.time, q, qd, qdd)
 
 
-def carrying_torque(dynamics: Dynamics, stance: Stance, motion: Motion) -> Array:
-    """(N, l, l) for torques of all joints but the base's: those of the least forces on the feet that push the base as
-    they do. What presses feet against each other is left out, and so is what moves no base."""
-    free = list(dynamics.robot.free_base)
-    legs = [j for j in range(dynamics.robot.n) if j not in free]
-    jacobian = contact_jacobian(dynamics, stance, motion.q)
-    of_base, of_legs = jacobian[:, :, free].swapaxes(1, 2), jacobian[:, :, legs].swapaxes(1, 2)  # of forces: (N, ·, m)
-    return np.asarray(of_legs @ np.linalg.pinv(of_base) @ of_base @ np.linalg.pinv(of_legs))
-
-
 def _below(robot: Robot, joint: int) -> set[int]:
     return {j for j in range(robot.n) if joint in robot.ancestors(j)}
 
@@ -245,16 +233,11 @@ class StandingRobot:
         q, qd, qdd, torque = (np.zeros(motion.q.shape) for _ in range(4))
         forces = np.zeros((len(motion), 3 * len(stance)))
         places, speeds = _between(motion, legs, every)
-        stiff = control.stiffness * np.eye(len(legs))
-        if control.internal < 1.0:
-            carrying = carrying_torque(dynamics, stance, motion)
-            stiff = carrying @ stiff + control.internal * (stiff - carrying @ stiff)
-        stiff = np.broadcast_to(stiff, (len(motion), len(legs), len(legs)))
         for k in range(len(motion)):
             step = (ahead[min(k + 1, len(motion) - 1), legs] - ahead[k, legs]) / every
             for tick in range(every):  # between samples, too: a controller that jumps would be logged before each jump
                 ff, place, speed = ahead[k, legs] + tick * step, places[k, tick], speeds[k, tick]
-                given = ff + stiff[k] @ (place - data.qpos[own]) + control.damping * (speed - data.qvel[own])
+                given = ff + control.stiffness * (place - data.qpos[own]) + control.damping * (speed - data.qvel[own])
                 data.qfrc_applied[own] = given
                 if tick == 0:
                     mujoco.mj_forward(model, data)
