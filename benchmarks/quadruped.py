@@ -13,7 +13,8 @@ one factor for all numbers of a body (10 %), its mass moved, stretched and shear
 others report (see ``docs/robots.md``):
 
 coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; ± is the
-standard error, from draw to draw: parameters of one robot err together; z is (value − truth)/σ. Base parameters by weighted least squares, by the physically consistent estimate without a prior,
+standard error, from draw to draw: parameters of one robot err together; z is (value − truth)/σ. Base parameters by
+weighted least squares, by the physically consistent estimate without a prior,
 which has the same intervals, and with one, whose share is counted; masses of single links by the latter alone: torques
 do not tell them (``identification.link_masses``). held-out: on motions not used, N·m of all joints together (root of
 summed squares): what is left of the equations, and the torque itself, predicted with the forces that the simulator

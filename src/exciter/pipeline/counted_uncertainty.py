@@ -43,8 +43,8 @@ def covariance_of(
             noisy = None
         else:  # before the rest: noise in W also pulls an estimate from its prior, which is not the prior's fault
             noisy = motion_noise_error(problem.bounded, estimate)
-        changes = None if noisy is None else noisy.change[None]
-        estimate = with_uncertainty(problem, estimator, estimate, errors, changes)
+        beside = None if noisy is None else noisy.change[None]
+        estimate = with_uncertainty(problem, estimator, estimate, errors, beside)
         if loads or scales is not None:
             estimate = with_what_was_found(problem, estimate, loads, scales)
         if gains is not None and gains.shared is not None and gains.names == estimate.names:
