@@ -7,8 +7,7 @@ The noise floor is the part of the torque that no model can explain. A motion th
 period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
 taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
 that was low-passed before it was logged hides its noise: then there is no floor, of that joint and of all together.
-Noise of positions comes on top; of a free base, whose pose is the noisiest that is measured, it is counted: what its
-noise, drawn again, changes of the residual."""
+Noise of positions comes on top; where the base is free, that of its pose is not small, and no floor is stated."""
 
 from __future__ import annotations
 
@@ -36,7 +35,6 @@ from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.further_columns import NO_COLUMNS
-from exciter.identification.uncertainty.motion_noise import drawn_of_run, moved
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, equation_units, predictions
@@ -51,7 +49,6 @@ FRICTION_JUMP_SIGMAS = 5.0  #: larger differences between periods are steps of f
 WAY_PERIODS = "from what differs between periods at the same phase"
 WAY_AVERAGED = "from what differs between periods at the same phase, and their number"
 WAY_WHITE = "from the band above the motion, taken as white"
-POSE_INCLUDED = "noise of the measured motion of the base included"
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,21 +235,20 @@ class NoiseFloor:
         return finite({"way": self.way, "total_percent": self.total_percent, "joints": named})
 
 
-def noise_floor(problem: Problem, signal: Array, estimate: Estimate | None = None) -> NoiseFloor:
-    """Of a problem with one run; signal (J,): rms of what was measured, as rows have it. estimate: that says what noise
-    of a free base's motion makes of the residual."""
+def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
+    """Of a problem with one run; signal (J,): rms of what was measured, as rows have it."""
     (run,) = problem.runs
     try:
         sigma, way = _found(problem, run)
-        if sigma is not None and estimate is not None and (moving := _of_motion(problem, run, estimate)) is not None:
-            sigma, way = np.hypot(sigma, moving), f"{way}; {POSE_INCLUDED}"
     except RecordingError as error:
         sigma, way = None, str(error)
     seen = None if sigma is None else np.where(sigma >= QUIETEST_TORQUE_FRACTION * signal, sigma, np.nan)
     return NoiseFloor(joints=problem.joints, sigma=seen, signal=signal, way=way)
 
 
-def _used(run: Run) -> list[Processed]:
+def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
+    if problem.model.robot.free_base:  # without a drive, and noise of torques is the lesser part
+        return None, "noise of the base's measured pose comes on top, and is not told apart from what models miss"
     pieces, count = list[Processed](), 0
     for piece in run.parts:
         if len(piece):
@@ -260,11 +256,6 @@ def _used(run: Run) -> list[Processed]:
             count += len(pieces[-1])
         if count >= MOST_FLOOR_SAMPLES:
             break
-    return pieces
-
-
-def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
-    pieces = _used(run)
     if all(piece.series is not None for piece in pieces):
         return _of_average(problem, run, pieces)
     if any(np.isfinite(piece.torque_bandwidth) for piece in pieces):
@@ -282,7 +273,7 @@ def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
     if limits:
         return None, f"the torque was low-passed at about {max(limits):.3g} Hz before it was logged, its noise with it"
     variance = np.average([estimate.sigma**2 for estimate in found], axis=0, weights=[len(piece) for piece in long])
-    return _rms(problem, _white(problem, pieces, np.sqrt(variance))), WAY_WHITE
+    return np.sqrt(variance) * _rms(problem, noise), WAY_WHITE
 
 
 def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tuple[Array | None, str]:
@@ -305,26 +296,9 @@ def _of_average(problem: Problem, run: Run, pieces: Sequence[Processed]) -> tupl
         raw = Processed(Motion(uniform.time, *again), uniform.needed_torque(), piece.rate)  # rest has no equations
         apart = _apart(problem, [raw], run.period)
     if not apart:
-        return _rms(problem, _white(problem, pieces, noise)), f"{WAY_AVERAGED}, taken as white"
+        return noise * _rms(problem, _white(problem, pieces)), f"{WAY_AVERAGED}, taken as white"
     whole_apart = np.sqrt((apart[0].torque ** 2).mean(axis=0))
-    size = noise / np.where(whole_apart > 0.0, whole_apart, np.inf)
-    return _rms(problem, [replace(apart[0], torque=size * apart[0].torque)]), WAY_AVERAGED
-
-
-def _of_motion(problem: Problem, run: Run, estimate: Estimate) -> Array | None:
-    """(J,) rms of what noise of the motion, of the size and band found in the log, changes of residuals; of a robot
-    with a free base."""
-    pieces = _used(run)
-    if not problem.model.robot.free_base or any(one.series is None and one.position_noise is None for one in pieces):
-        return None
-    rng, columns = np.random.default_rng(0), problem.base.independent
-    changed = [moved(piece, drawn_of_run(problem, run, piece, rng)) for piece in pieces]
-    left, (squares, count) = np.append(-estimate.values, 1.0), np.zeros((2, len(problem.joints)))
-    both = (problem.projecting.rows(problem.model, some, columns) for some in (pieces, changed))
-    for here, there in zip(*both, strict=True):
-        squares += (((there.sides - here.sides) @ left) ** 2).sum(axis=0)
-        count += here.counted
-    return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))
+    return noise * _rms(problem, apart) / np.maximum(whole_apart, 1e-300), WAY_AVERAGED
 
 
 def _measured(problem: Problem, piece: Processed) -> Array:
@@ -338,15 +312,10 @@ def _instead(problem: Problem, piece: Processed, values: Array) -> Processed:
     return replace(piece, wrench=values) if problem.joints == WRENCH_EQUATIONS else replace(piece, torque=values)
 
 
-def _white(problem: Problem, pieces: Iterable[Processed], sigma: Array | float = 1.0) -> list[Processed]:
-    """White noise of σ (J,) in place of what was measured; always the same. A free base has no drive, and no noise."""
-    rng, found = np.random.default_rng(0), list[Processed]()
-    for piece in pieces:
-        noise = sigma * rng.standard_normal(_measured(problem, piece).shape)
-        if problem.joints != WRENCH_EQUATIONS:
-            noise[:, list(problem.model.robot.free_base)] = 0.0
-        found.append(_instead(problem, piece, noise))
-    return found
+def _white(problem: Problem, pieces: Iterable[Processed]) -> list[Processed]:
+    """White noise of σ 1 in place of what was measured; always the same."""
+    rng = np.random.default_rng(0)
+    return [_instead(problem, piece, rng.standard_normal(_measured(problem, piece).shape)) for piece in pieces]
 
 
 def _apart(problem: Problem, pieces: Iterable[Processed], period: float) -> list[Processed]:

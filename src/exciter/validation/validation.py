@@ -261,7 +261,7 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
                 whiteness=residuals.residual_whiteness(_apart(prediction, alone)),
                 correlation=residuals.joint_correlation(prediction),
                 structures=structures(prediction),
-                floor=noise_floor(alone, baselines.signal, estimate),
+                floor=noise_floor(alone, baselines.signal),
             )
             found.append(one)
     return Validation(tuple(found))

@@ -52,7 +52,11 @@ def motion_noise_error(problem: Problem, estimate: Estimate) -> MotionNoiseError
     if not parts or any(part.series is None and part.position_noise is None for part in parts):
         return None
     rng = np.random.default_rng(TRIED_NOISE_SEED)
-    drawn = [[drawn_of_run(problem, run, part, rng) for part in run.parts] for run in problem.runs]
+    drawn = [[drawn_noise(part, rng) for part in run.parts] for run in problem.runs]
+    for run, errors in zip(problem.runs, drawn, strict=True):
+        if run.recording is not None and run.recording.base_acceleration is not None:  # an IMU's, not of the pose
+            for one in errors:
+                one[2][:, list(problem.model.robot.free_base)] = 0.0
     try:
         here, *there = (_normal(fit, _moved(problem, drawn, sign)) for sign in (0.0, 1.0, -1.0))
     except ExciterError:  # noise so large that nothing is determined
@@ -75,14 +79,6 @@ def _change(gram: Array, more: Array) -> Array:
     return np.asarray(linalg.solve_triangular(lower.T, turn @ change))
 
 
-def drawn_of_run(problem: Problem, run: Run, piece: Processed, rng: np.random.Generator) -> Array:
-    """The same (3, N, n) of a piece of a run, whose accelerations of the base may be those of an IMU."""
-    errors = drawn_noise(piece, rng)
-    if run.recording is not None and run.recording.base_acceleration is not None:
-        errors[2][:, list(problem.model.robot.free_base)] = 0.0
-    return errors
-
-
 def drawn_noise(piece: Processed, rng: np.random.Generator) -> Array:
     """(3, N, n) errors of q, q̇ and q̈: white, through the filter that positions went through; of a fitted series those
     of its coefficients."""
@@ -97,18 +93,16 @@ def drawn_noise(piece: Processed, rng: np.random.Generator) -> Array:
     return np.stack(low_passed_differences(low_pass, piece.rate, size * white, None, slice(beyond, beyond + count)))
 
 
-def moved(piece: Processed, errors: Array) -> Processed:
-    """With errors (3, N, n) of q, q̇ and q̈ more than there are."""
-    motion = piece.motion
-    q, qd, qdd = (x + e for x, e in zip((motion.q, motion.qd, motion.qdd), errors, strict=True))
-    return replace(piece, motion=replace(motion, q=q, qd=qd, qdd=qdd))
-
-
 def _moved(problem: Problem, drawn: list[list[Array]], sign: float) -> Problem:
     """Along the motion with errors times a sign; unknown forces taken off by the same σ."""
 
+    def moved(piece: Processed, errors: Array) -> Processed:
+        motion = piece.motion
+        q, qd, qdd = (x + sign * e for x, e in zip((motion.q, motion.qd, motion.qdd), errors, strict=True))
+        return replace(piece, motion=replace(motion, q=q, qd=qd, qdd=qdd))
+
     def run(one: Run, errors: list[Array]) -> Run:
-        return replace(one, parts=tuple(moved(piece, sign * e) for piece, e in zip(one.parts, errors, strict=True)))
+        return replace(one, parts=tuple(moved(piece, e) for piece, e in zip(one.parts, errors, strict=True)))
 
     settled = replace(problem, formulation=problem.projecting)
     return settled.along(tuple(run(one, errors) for one, errors in zip(problem.runs, drawn, strict=True)))
