@@ -376,7 +376,9 @@ def test_a_small_residual_is_no_more_than_fair_where_most_parameters_could_be_ze
     half = len(known.values) // 2
     for unsure, tone in ((half, "good"), (half + 1, "fair")):
         std = np.where(np.arange(len(known.values)) < unsure, 10.0, 1e-3) * np.abs(known.values)
-        told = ValidationVerdict(NO_RUNS, Validation((replace(run, estimate=replace(known, covariance=np.diag(std**2))),)))
+        told = ValidationVerdict(
+            NO_RUNS, Validation((replace(run, estimate=replace(known, covariance=np.diag(std**2))),))
+        )
         assert (told.grade, told.tone) == ("good", tone)
         assert ("most parameters not significant" in told.word) == (tone == "fair")
 
