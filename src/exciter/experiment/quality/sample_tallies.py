@@ -258,7 +258,7 @@ class Plateaus:
         changes = step[(step != 0.0) & np.isfinite(step)]
         usual = np.sqrt(np.mean(changes**2)) if changes.size else 0.0
         for start, end in zip(starts[long], (starts + lengths)[long], strict=True):
-            before, after = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end : end + SAMPLES_BESIDE_PLATEAU]
+            before, after = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end:][:SAMPLES_BESIDE_PLATEAU]
             dead = _fast(before, usual) or (_fast(after, usual) and _jumps(after))
             moved = span > 0 and np.ptp(q[start : end + 1]) / span > MOVED_RANGE_SHARE
             duration = float(time[end] - time[start])
