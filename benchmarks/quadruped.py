@@ -1,17 +1,20 @@
 """A standing quadruped in MuJoCo, forces of the ground unknown: do intervals cover, what is left on other motion?
 
     python benchmarks/quadruped.py             # 50 draws of bodies, friction and noise
-    python benchmarks/quadruped.py -n 5 --robot go2 --rate 500 --noise 0.5
+    python benchmarks/quadruped.py -n 5 --rate 500 --noise 0.5
 
-Solo12 or Go2 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth
+Solo12 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth
 motion (``exciter.experiment.virtual.standing``). Logged are positions and torques of the joints and the pose of the
 base, all with noise; the identification knows which feet touch, and no force. Cut-off of positions, filter of the
 equations and standard deviations are those of ``exciter identify`` where nothing is said of them. Every draw is another
 robot: bodies off the description by 10 % of their size along each of its own axes (one σ), as a prior of the weight 100
-says, and friction. Printed beside what others report (see ``docs/robots.md``):
+says, and friction. Beside these, some bodies as ``exciter simulate`` draws them, which that prior does not describe:
+one factor for all numbers of a body (10 %), its mass moved, stretched and sheared by half as much. Printed beside what
+others report (see ``docs/robots.md``):
 
-coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; z is
-(value − truth)/σ. Base parameters by weighted least squares, by the physically consistent estimate without a prior,
+coverage: part of the parameters whose 95 % interval (Student) has the truth in it, of all draws, by kind; ± is the
+standard error, from draw to draw: parameters of one robot err together; z is (value − truth)/σ. Base parameters by
+weighted least squares, by the physically consistent estimate without a prior,
 which has the same intervals, and with one, whose share is counted; masses of single links by the latter alone: torques
 do not tell them (``identification.link_masses``). held-out: on motions not used, N·m of all joints together (root of
 summed squares): what is left of the equations, and the torque itself, predicted with the forces that the simulator
@@ -52,7 +55,7 @@ from exciter.experiment.virtual.standing import (
     standing_motion,
     started,
 )
-from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
+from exciter.experiment.virtual.true_parameters import TrueFriction, Truth, draw
 from exciter.identification.estimators.physical import AUTO, Prior
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
@@ -82,33 +85,19 @@ class Animal:
     noise: StandingNoise
 
 
-ANIMALS = {
-    "solo12": Animal(
-        "solo12.urdf",
-        ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
-        0.016,
-        (0.0, 0.75, -1.5),
-        (0.0, -0.75, 1.5),
-        0.02,
-        0.02,
-        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
-        StandingControl(),
-        StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4),
-    ),
-    "go2": Animal(
-        "go2.urdf",
-        ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
-        0.022,
-        (0.0, 0.8, -1.5),
-        (0.0, 0.8, -1.5),
-        0.1,
-        0.2,
-        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
-        StandingControl(stiffness=300.0, damping=5.0),
-        StandingNoise(position=1e-4, torque=0.1, place=1e-4, attitude=3e-4),
-    ),
-}
-CHOSEN = {"animal": ANIMALS["solo12"], "rate": 200.0, "noise": 1.0}
+SOLO12 = Animal(
+    "solo12.urdf",
+    ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+    0.016,
+    (0.0, 0.75, -1.5),
+    (0.0, -0.75, 1.5),
+    0.02,
+    0.02,
+    (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
+    StandingControl(),
+    StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4),
+)
+CHOSEN = {"rate": 200.0, "noise": 1.0}
 TERMS = (ex.Viscous(), ex.Coulomb())
 SECONDS, LEAD_IN = 20.0, 1.0  # [s]
 DEAD_ZONE = 0.03  # [rad/s]
@@ -122,16 +111,12 @@ ANCHORS = """what others report (docs/robots.md): simulated Solo12, torque error
 trot / jump); identical legs 4.5–12.7 % apart (bounded), 14–92 % (plain least squares); conic program 3.8 s"""
 
 
-def animal() -> Animal:
-    return CHOSEN["animal"]
-
-
 def contacts() -> Contacts:
-    return Contacts(animal().feet, radius=animal().radius)
+    return Contacts(SOLO12.feet, radius=SOLO12.radius)
 
 
 def noise() -> StandingNoise:
-    given, times = animal().noise, CHOSEN["noise"]
+    given, times = SOLO12.noise, CHOSEN["noise"]
     return StandingNoise(**{name: times * getattr(given, name) for name in ("position", "torque", "place", "attitude")})
 
 
@@ -139,17 +124,17 @@ def noise() -> StandingNoise:
 def robot() -> ex.Robot:
     from importlib.metadata import files
 
-    found = [file for file in files("example-robot-data") or [] if file.name == animal().file]
+    found = [file for file in files("example-robot-data") or [] if file.name == SOLO12.file]
     return ex.load(Path(str(found[0].locate())), base="free")
 
 
 @cache
 def posture() -> Array:
     q = np.zeros(robot().n)
-    front = [robot().parents[robot().parents[robot().frame(foot).joint]] for foot in animal().feet]
+    front = [robot().parents[robot().parents[robot().frame(foot).joint]] for foot in SOLO12.feet]
     for k, hip in enumerate(front):
-        q[hip : hip + 3] = animal().front if k < 2 else animal().hind
-    q[2] = animal().radius - Dynamics(robot()).placement(animal().feet[0], q[None])[1][0, 2]
+        q[hip : hip + 3] = SOLO12.front if k < 2 else SOLO12.hind
+    q[2] = SOLO12.radius - Dynamics(robot()).placement(SOLO12.feet[0], q[None])[1][0, 2]
     return q
 
 
@@ -159,7 +144,7 @@ def wriggling(seed: int, faster: float = 1.0) -> ex.Motion:
     rng, rate = np.random.default_rng(seed), CHOSEN["rate"]
     time = np.arange(round((SECONDS + LEAD_IN) * rate)) / rate
     omega = 0.4 * np.pi * faster * np.arange(1, 11)
-    a, b = rng.standard_normal((2, 10, 6)) * np.array(animal().sizes) / np.sqrt(20.0)
+    a, b = rng.standard_normal((2, 10, 6)) * np.array(SOLO12.sizes) / np.sqrt(20.0)
     sine, cosine = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
     w = omega[:, None]
     parts = (sine @ a + cosine @ b, cosine @ (w * a) - sine @ (w * b), -sine @ (w**2 * a) - cosine @ (w**2 * b))
@@ -167,18 +152,19 @@ def wriggling(seed: int, faster: float = 1.0) -> ex.Motion:
     return standing_motion(robot(), contacts().all, base, posture())
 
 
-def truth(seed: int | None) -> tuple[Truth, dict[str, float]]:
-    """Drawn; for None legs that are alike, but none of the description's; and its friction by name."""
+def truth(seed: int | None, other: bool = False) -> tuple[Truth, dict[str, float]]:
+    """Drawn as the prior says, or as ``exciter simulate`` does (other); for None legs that are alike, but none of the
+    description's; and its friction by name."""
     rng, n = np.random.default_rng(seed), robot().n
     alike = robot().with_inertias(robot().inertias * np.array([*[1.08] * 6, *ALIKE_FACTORS * 4])[:, None])
     described = robot().inertias
     another = robot().with_inertias(np.array([*described[:5], *map(drawn(rng), described[5:])]))
-    bodies = alike if seed is None else another
+    bodies = alike if seed is None else draw(robot(), seed).robot if other else another
     factor = np.ones((2, n)) if seed is None else np.exp(FRICTION_SPREAD * rng.standard_normal((2, n)))
     factor[:, :6] = 0.0
-    friction = TrueFriction(viscous=tuple(animal().viscous * factor[0]), coulomb=tuple(animal().coulomb * factor[1]))
-    known = {f"Fv{j + 1}": animal().viscous * factor[0, j] for j in range(6, n)}
-    known |= {f"Fs{j + 1}": animal().coulomb * factor[1, j] for j in range(6, n)}
+    friction = TrueFriction(viscous=tuple(SOLO12.viscous * factor[0]), coulomb=tuple(SOLO12.coulomb * factor[1]))
+    known = {f"Fv{j + 1}": SOLO12.viscous * factor[0, j] for j in range(6, n)}
+    known |= {f"Fs{j + 1}": SOLO12.coulomb * factor[1, j] for j in range(6, n)}
     return Truth(bodies, friction=friction), known
 
 
@@ -196,8 +182,9 @@ def drawn(rng: np.random.Generator) -> Callable[[Array], Array]:
     return one
 
 
-def stood(seed: int | None, motion: int, faster: float = 1.0) -> Stood:
-    whole = StandingRobot(truth(seed)[0], contacts(), animal().control).stand(wriggling(motion, faster), robot())
+def stood(seed: int | None, motion: int, faster: float = 1.0, other: bool = False) -> Stood:
+    standing = StandingRobot(truth(seed, other)[0], contacts(), SOLO12.control)
+    whole = standing.stand(wriggling(motion, faster), robot())
     return whole.between(LEAD_IN, LEAD_IN + SECONDS)
 
 
@@ -205,8 +192,8 @@ def run_of(log: Stood, seed: int) -> Run:
     return Run.of(log.recording(noise(), seed).arranged(robot()), FilteredDifferences())
 
 
-def true_chi(model: ex.DynamicModel, seed: int | None) -> Array:
-    real, friction = truth(seed)
+def true_chi(model: ex.DynamicModel, seed: int | None, other: bool = False) -> Array:
+    real, friction = truth(seed, other)
     chi = replace(model, robot=real.robot).nominal.copy()
     for k, name in enumerate(model.standard):
         chi[k] = friction.get(name, chi[k])
@@ -235,30 +222,32 @@ class Judged:
     inside: Array
 
 
-def judged_draw(seed: int) -> Iterator[Judged]:
-    log = stood(seed, seed % DRAWN_MOTIONS)
+def judged_draw(seed: int, other: bool = False) -> Iterator[Judged]:
+    log = stood(seed, seed % DRAWN_MOTIONS, other=other)
     problem = problem_of(run_of(log, seed))
-    chi = true_chi(problem.model, seed)
+    chi = true_chi(problem.model, seed, other)
     true, kinds = problem.base.base_values(chi), tuple(map(kind, problem.names))
 
     def of(name: str, found: ex.Estimate) -> Judged:
         low, high = found.interval()
         return Judged(name, kinds, (found.values - true) / found.std, (low <= true) & (true <= high))
 
-    free, bounded = ex.WeightedLeastSquares(), ex.PhysicallyConsistent()
-    honest = covariance_of(free, StationaryErrors())(problem, free.estimate(problem))
-    yield of("wls", honest)
-    known = bounded.estimate(problem)
-    yield of("consistent", replace(known, covariance=honest.covariance, freedom=honest.freedom))
+    if not other:  # where there is no prior, it does not matter how bodies are drawn
+        free, bounded = ex.WeightedLeastSquares(), ex.PhysicallyConsistent()
+        honest = covariance_of(free, StationaryErrors())(problem, free.estimate(problem))
+        yield of("wls", honest)
+        known = bounded.estimate(problem)
+        yield of("consistent", replace(known, covariance=honest.covariance, freedom=honest.freedom))
+    how = ", other bodies" if other else ""
     prior = Prior(weight=BODY_SPREAD**-2)
     pulled = ex.PhysicallyConsistent(prior=prior)
     found = covariance_of(pulled, StationaryErrors())(problem, pulled.estimate(problem))
-    yield of("consistent, prior of 10 %", found)
+    yield of(f"consistent, prior of 10 %{how}", found)
     masses = link_masses(problem, found, prior)
     assert masses is not None
     real, bodies, (low, high) = chi[: problem.model.inertial_size : 10], slice(5, None), masses.interval()
     z, inside = (masses.mass - real) / np.maximum(masses.std, 1e-300), (low <= real) & (real <= high)
-    yield Judged("masses of links, prior of 10 %", ("masses",) * len(z[bodies]), z[bodies], inside[bodies])
+    yield Judged(f"masses of links, prior of 10 %{how}", ("masses",) * len(z[bodies]), z[bodies], inside[bodies])
 
 
 def print_coverage(found: list[Judged]) -> None:
@@ -269,11 +258,21 @@ def print_coverage(found: list[Judged]) -> None:
         each = [100.0 * one.inside.mean() for one in some]
         z, inside, kinds = (np.concatenate([getattr(one, what) for one in some]) for what in ("z", "inside", "kinds"))
         text = f"z {z.mean():+.2f} on average, rms {np.sqrt((z**2).mean()):.2f}"
-        print(f"coverage, {name}: {100 * inside.mean():.1f} % (draws {min(each):.0f} … {max(each):.0f} %), {text}")
+        spread = f"± {standard_error(each):.1f} %, {len(each)} draws, {min(each):.0f} … {max(each):.0f} %"
+        print(f"coverage, {name}: {100 * inside.mean():.1f} ({spread}), {text}")
         parts = [(word, inside[kinds == word], z[kinds == word]) for word in KINDS if (kinds == word).any()]
         if len(parts) > 1:
-            listed = (f"{w} {100 * i.mean():.1f} % (rms z {np.sqrt((x**2).mean()):.2f})" for w, i, x in parts)
+            listed = []
+            for word, i, x in parts:
+                own = [100.0 * one.inside[np.array(one.kinds) == word].mean() for one in some]
+                size = f"{len(i) // len(some)} each, rms z {np.sqrt((x**2).mean()):.2f}"
+                listed.append(f"{word} {100 * i.mean():.1f} ± {standard_error(own):.1f} % ({size})")
             print(f"    {', '.join(listed)}")
+
+
+def standard_error(of_draws: list[float]) -> float:
+    """Of their mean; parameters of one draw are not independent, draws are."""
+    return float(np.std(of_draws, ddof=1) / np.sqrt(len(of_draws))) if len(of_draws) > 1 else float("nan")
 
 
 def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[float, float]:
@@ -295,11 +294,11 @@ def held_out(problem: Problem, values: Array, log: Stood, seed: int) -> tuple[fl
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--draws", type=int, default=50)
-    parser.add_argument("--robot", choices=ANIMALS, default="solo12")
+    parser.add_argument("--other", type=int, default=10, help="draws of other bodies than the prior says")
     parser.add_argument("--rate", type=float, default=200.0, help="[Hz] of the log")
     parser.add_argument("--noise", type=float, default=1.0, help="times the usual")
     asked = parser.parse_args()
-    CHOSEN.update(animal=ANIMALS[asked.robot], rate=asked.rate, noise=asked.noise)
+    CHOSEN.update(rate=asked.rate, noise=asked.noise)
     print(ANCHORS, flush=True)
 
     clock = time.perf_counter()
@@ -312,7 +311,7 @@ def main() -> None:
     seconds = time.perf_counter() - clock
     whole = len(ex.DynamicModel(robot(), TERMS).base)
     left, dynamics = f"{len(problem.names)} of {whole} base parameters are left", problem.model.dynamics
-    print(f"\n{asked.robot}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
+    print(f"\n{robot().name}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
     speed = np.einsum("Nmj,Nj->Nm", contact_jacobian(dynamics, contacts().all, log.motion.q), log.motion.qd)
     least, most = log.forces[:, 2::3].min(), 1e3 * np.abs(speed).max()
     print(f"feet press with {least:.2g} N at least and slide at {most:.2g} mm/s at most")
@@ -339,12 +338,13 @@ def main() -> None:
     print(f"legs, wls: first moments of the thighs differ by {100 * np.ptp(legs) / np.abs(legs).mean():.1f} %")
 
     clock, found = time.perf_counter(), list[Judged]()
-    for k in range(asked.draws):
-        found += judged_draw(k)
+    for k in range(max(asked.draws, asked.other)):
+        found += judged_draw(k) if k < asked.draws else ()
+        found += judged_draw(k, other=True) if k < asked.other else ()
         some = np.concatenate([one.inside for one in found if one.name == "wls"])
         print(f"… {k + 1} of {asked.draws} draws: wls {100 * some.mean():.1f} %", file=sys.stderr, flush=True)
-    each = (time.perf_counter() - clock) / asked.draws
-    print(f"\n{asked.draws} draws of bodies, friction and noise, {each:.1f} s each")
+    each = (time.perf_counter() - clock) / (asked.draws + asked.other)
+    print(f"\n{asked.draws} draws of bodies, friction and noise, and {asked.other} of other bodies, {each:.1f} s each")
     print_coverage(found)
 
 

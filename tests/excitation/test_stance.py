@@ -238,14 +238,28 @@ def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
     """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
     robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})
     truth = Truth(robot.tree, friction=TrueFriction(viscous=0.05))
-    run = stand_through(robot, from_rest(robot, "base_pitch", 0.25, 0.5), truth, rate=100.0)
+    curve = from_rest(robot, "base_pitch", 0.25, 0.5)
+    run = stand_through(robot, curve, truth, rate=100.0)
     assert run.stayed
-    wanted = run.plan.curve.motion(np.minimum(run.stood.motion.time, run.plan.curve.end))
+    wanted = curve.motion(np.minimum(run.stood.motion.time, curve.end))
     forces = StanceForces.of(robot)
     np.testing.assert_allclose(run.stood.forces.T, forces.carried(wanted).forces, atol=0.1 * forces.share)
     assert run.slip.max() < 5e-4
     centre = Dynamics(run.stood.robot).placement(FEET[0], run.stood.motion.q)[1]
     assert np.ptp(centre[:, 0]) > 2.0 * run.slip[0]  # rolling is no slip
+
+
+def test_a_repeated_motion_goes_there_and_back():
+    """So that round feet roll back; a motion that does not end where it began can be repeated no other way."""
+    robot = stood()
+    curve, truth = from_rest(robot, "base_pitch", 0.2, 0.5), Truth(robot.tree)
+    run = stand_through(robot, curve, truth, rate=100.0, periods=2)
+    asked = run.stood.motion.q[:, robot.tree.index("base_pitch")]
+    assert run.recording.about.period == pytest.approx(2.0 * curve.duration)
+    assert asked[round(100.0 * curve.duration)] == pytest.approx(0.2, abs=0.02)
+    np.testing.assert_allclose(run.stood.motion.q[-1], run.stood.motion.q[0], atol=0.05)
+    with pytest.raises(MotionError, match="cannot be run 2 times"):
+        stand_through(robot, curve, truth, StandingSettings(back=False), rate=100.0, periods=2)
 
 
 def test_files_have_the_legs_and_refuse_others():

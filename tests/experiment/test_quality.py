@@ -319,6 +319,25 @@ def test_a_joint_that_pauses_is_not_stuck():
     ]
 
 
+def reversal(held: float, *, hung: bool) -> Recording:
+    """An encoder of a joint that stands for ``held`` seconds from every reversal on and then catches up with where it
+    should be within 20 ms, as out of dry friction; hung: only its reading stands, and then says where the joint is."""
+    time = np.arange(4000) / RATE
+    plan, since = np.sin(3.0 * time), (time - np.pi / 6.0) % (np.pi / 3.0)  # [s] since the last reversal
+    there = np.sign(np.sin(3.0 * (time - since + 1e-9)))
+    share = np.clip((since - held) / 0.02, 0.0, 1.0)
+    share = (share > 0.0) if hung else share**2 * (3.0 - 2.0 * share)
+    q = np.where(time < np.pi / 6.0, plan, there + share * (plan - there))
+    return Recording(("a",), time, np.round(q[:, None], 5))
+
+
+def test_a_joint_that_friction_holds_at_reversals_is_not_stuck():
+    """It goes on from where it stood; a sensor that hung in the same stretch jumps to where the joint is."""
+    assert not [f for f in judge(reversal(0.15, hung=False)).findings if f.subject == "stuck sensor"]
+    finding = found(judge(reversal(0.15, hung=True)), "stuck sensor", "a", Severity.PROBLEM)
+    assert finding.numbers["duration"] == pytest.approx(0.15, abs=0.01)
+
+
 def test_repeated_packets_and_slowly_refreshed_channels(panda):
     recording, robot = panda
     again = np.arange(len(recording))

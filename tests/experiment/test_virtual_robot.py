@@ -42,7 +42,7 @@ from exciter.experiment.virtual.motion_execution import SimulationTiming, execut
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.sensors import filtered
 from exciter.experiment.virtual.synthetic import synthetic_recording
-from exciter.experiment.virtual.true_parameters import nearest_body, truth_from
+from exciter.experiment.virtual.true_parameters import TruthSettings, nearest_body, truth_from
 from exciter.notes import texts
 from exciter.parameters.consistency import consistency, consistency_margin
 from exciter.parameters.inertial import symmetric
@@ -521,6 +521,19 @@ def test_drawn_truths_can_exist(name):
     else:
         assert any("nearest body" in note for note in texts(exact.notes))
     assert any("invented" in note for note in texts(truth.notes)) == (not robot.friction)
+
+
+def test_what_a_truth_gives_is_not_said_to_be_invented():
+    robot = replace(CASES["panda"](), friction={})
+    for given, invented in (
+        ({}, ("rotors", "dry friction", "viscous friction")),
+        ({"viscous": 0.1}, ("rotors", "dry friction")),
+        ({"viscous": 0.1, "coulomb": 0.1, "rotor_inertia": 0.0}, ()),
+    ):
+        said = [text for text in texts(TruthSettings(**given).truth(robot, 0).notes) if "invented" in text]
+        assert len(said) == bool(invented)
+        named = "".join(said).partition("(")[2].partition(")")[0]
+        assert tuple(part for part in ("rotors", "dry friction", "viscous friction") if part in named) == invented
 
 
 def test_nearest_body_only_lifts_what_is_negative():

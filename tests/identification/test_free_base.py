@@ -32,6 +32,7 @@ from exciter.identification.physical.prior_metric import StandardEquations, link
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.identification.uncertainty.motion_noise import motion_noise_error
+from exciter.validation.baselines import baselines, noise_floor
 from support.standing import QUADRUPED, RATE, TERMS, Experiment, flying, posture, quadruped, sines, standing
 
 NOISE = StandingNoise(position=5e-5, torque=0.01, place=5e-5, attitude=1e-4)
@@ -156,6 +157,19 @@ def test_white_errors_of_torques_have_the_covariance_that_independent_ones_have(
     assert honest.freedom > 30.0
     assert problem.compressed.fewest_instants == len(noisy)
     assert problem.compressed.rows[:, :6].sum() < 0.2 * 6 * len(noisy)
+
+
+def test_residuals_of_projected_rows_are_of_whole_equations_and_have_no_floor(stand: Experiment) -> None:
+    """Forces of the ground take most of an equation of the base: what is left of it is small at every instant."""
+    noisy = stand.stood.torque.copy()
+    noisy[:, 6:] += 0.02 * np.random.default_rng(8).standard_normal(noisy[:, 6:].shape)
+    problem = Problem(stand.model, (exact_run(stand, noisy, touching=True),), InverseDynamic(), folds=1)
+    found = baselines(problem, ex.WeightedLeastSquares().estimate(problem))
+    assert all((model.worst >= model.rms).all() for model in found.models)
+    assert found.identified.worst.max() < 1.0  # fifty σ of the noise
+    floor = noise_floor(problem, found.signal)
+    assert floor.total_percent is None
+    assert "pose" in floor.sentence
 
 
 def test_noise_of_the_base_in_w_is_counted(stand: Experiment) -> None:

@@ -160,6 +160,19 @@ def test_it_is_the_formula_with_dense_matrices() -> None:
     assert_allclose(told.std, np.sqrt(expected.diagonal()), rtol=0.05)  # s has two digits, and the fit took freedom
 
 
+def test_errors_that_are_known_besides_are_not_blamed_on_the_prior() -> None:
+    arms = Arms.of(GOOD)
+    problem = arms.bench(0.5).draw(1)
+    found = Prior(values=Fixed(arms.reference), weight=100.0).estimate(problem)
+    exact = problem.base.base_values(arms.chi)
+    said = []
+    for changes in (None, 1e-3 * (found.values - exact)[None], 10.0 * np.diag(found.values - exact)):
+        told = with_correlated_errors_and_prior(problem, found, StationaryErrors(), changes)
+        said.append(float(re.search(r"off by (\S+) times", told.assumptions[-1].text)[1]))
+    assert said[0] == said[1] > 2.0  # nothing to speak of changes nothing
+    assert said[2] < 1.0
+
+
 def test_a_prior_that_is_better_than_its_weight_says_is_believed_a_little_more() -> None:
     arms = Arms.of(GOOD)
     problem = arms.bench(0.0).draw(0)

@@ -371,6 +371,18 @@ def test_the_second_line_names_what_is_gravest(arm):
     assert fine.lines[1] == "No warnings: nothing speaks against using it"
 
 
+def test_a_small_residual_is_no_more_than_fair_where_most_parameters_could_be_zero(arm):
+    run, known = left_in_all(spoilt_run(arm, [1.0, 1.0, 1.0]), 1.0), arm.found.estimate
+    half = len(known.values) // 2
+    for unsure, tone in ((half, "good"), (half + 1, "fair")):
+        std = np.where(np.arange(len(known.values)) < unsure, 10.0, 1e-3) * np.abs(known.values)
+        told = ValidationVerdict(
+            NO_RUNS, Validation((replace(run, estimate=replace(known, covariance=np.diag(std**2))),))
+        )
+        assert (told.grade, told.tone) == ("good", tone)
+        assert ("most parameters not significant" in told.word) == (tone == "fair")
+
+
 def test_several_runs_are_one_headline_with_all_samples_stacked(arm):
     """By other means: the residuals of both, joined and measured anew."""
     both = Validation((*arm.fit.runs, *arm.unseen.runs))

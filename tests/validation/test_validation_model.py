@@ -42,6 +42,7 @@ from exciter.validation.simulation import (
 )
 from exciter_papers.known_load import recover_known_load
 from support.robots import CASES, random_robot, smooth_motion
+from support.standing import quadruped
 
 KUKA = load("kuka-ir361")
 FEW = PostureSearch(postures=256, starts=4)
@@ -109,6 +110,18 @@ def test_the_minimum_is_one_and_not_above_dense_sampling(robot):
     assert found.description == pytest.approx(found.smallest)
     near = np.clip(found.posture + 0.01 * np.random.default_rng(1).standard_normal((50, robot.n)), low, high)
     assert least(composite(robot, near) + rotor, found.scale).min() > found.smallest - 1e-6
+
+
+def test_a_free_base_is_not_singular_where_its_three_angles_are():
+    """At a pitch of ±π/2, whatever the bodies; a body that cannot be is found as ever."""
+    model = DynamicModel(quadruped())
+    found = check_inertia_matrix(model, base_of(model), search=FEW)
+    assert found.definite
+    assert found.smallest > 1e-3
+    assert not found.posture[:6].any()
+    bad = model.nominal.copy()
+    bad[50:60] *= -1.0  # the trunk
+    assert not check_inertia_matrix(model, model.base.base_values(bad), search=FEW).definite
 
 
 def test_minima_are_looked_for_from_the_worst_postures():

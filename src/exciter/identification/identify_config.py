@@ -76,6 +76,7 @@ from exciter.robot.robot import Robot
 from exciter.settings import ByName, OneOf, PerJointNumber, Registry, Settings, fill, keys_of, known_keys, written
 from exciter.settings.field_markers import Flag, Kind, Number, OneWord, Switch, Text, Whole, wrong
 from exciter.settings.fill import flags, place, settings_fields
+from exciter.typing import Array
 
 MOST_FOLDS = 1000  #: more would be single samples
 CHOOSE_FRICTION, FRICTION_AS_GIVEN = "choose", "as-given"  #: friction
@@ -445,15 +446,12 @@ def judged_words(judge: Formulation) -> str:
     if both is None:
         return f"Percentages are of the measured {judge.measured}."
     if (low_pass := both.low_pass) is None:
-        count = both.factor or DECIMATION_FACTOR
+        count, order = both.factor or DECIMATION_FACTOR, Chebyshev.order
         words = f"Chebyshev low-pass at 0.8 of the half rate that is left, one of {count} kept"
     else:
-        words = f"{type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz"
-    order = Chebyshev.order if low_pass is None else low_pass.order
-    through = (
-        f"Percentages are of the measured {judge.measured} through a {words}, order {order}, forwards and backwards; "
-        "the prediction went through the same"
-    )
+        words, order = f"{type(low_pass).__name__} low-pass of {low_pass.cutoff:.4g} Hz", low_pass.order
+    same = f"{words}, order {order}, forwards and backwards; the prediction went through the same"
+    through = f"Percentages are of the measured {judge.measured} through a {same}"
     zone = judge.dead_zone
     if np.any(list(zone.values()) if isinstance(zone, Mapping) else zone):
         return f"{through}. While a joint with dry friction rests, it does not count."
@@ -473,8 +471,10 @@ def takes_correlated(estimator: Estimator) -> bool:
     return in_stages or isinstance(estimator, (*LINEAR_ESTIMATORS, PhysicallyConsistent, Prior))
 
 
-def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors) -> Estimate:
-    """The estimate with the covariance of such errors; where the estimator has one of its own, it is said so."""
+def with_uncertainty(
+    problem: Problem, estimator: Estimator, estimate: Estimate, errors: Errors, changes: Array | None = None
+) -> Estimate:
+    """With the covariance of such errors, or with a word on its own. changes: see ``correlated.pulled``."""
     if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
         return estimate
     if isinstance(estimator, LINEAR_ESTIMATORS):
@@ -482,7 +482,7 @@ def with_uncertainty(problem: Problem, estimator: Estimator, estimate: Estimate,
     if isinstance(estimator, PhysicallyConsistent) and estimator.prior.weight in (None, AUTO, 0.0):
         return _of_the_free_fit(problem, estimate, errors)
     if isinstance(estimate, PhysicalEstimate) and estimate.prior is not None:
-        return correlated.with_correlated_errors_and_prior(problem, estimate, errors)
+        return correlated.with_correlated_errors_and_prior(problem, estimate, errors, changes)
     if isinstance(estimate, StagedEstimate) and estimate.weights is not None:
         return correlated.with_correlated_errors_of_stages(problem, estimate, errors)
     own = f"uncertainty: {errors.word} is for least squares; {type(estimator).__name__} has a covariance of its own"

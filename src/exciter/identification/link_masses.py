@@ -26,19 +26,21 @@ from exciter.identification.physical.prior_metric import StandardEquations, link
 from exciter.notes import Note, note
 from exciter.typing import Array
 
+LEAST_SHOWN_SHARE = 1e-3  # of a variance, whose degrees of freedom count: with less, all of it is known
 UNKNOWN_MASS_FRACTION = 1.0  #: of the mass: with a larger σ from what is not told, nothing is known of it
 
 
 @dataclass(frozen=True, eq=False)
 class LinkMasses:
     """mass, std (n,) [kg] of the bodies by name; told (n,): part of the prior's variance that the equations took away,
-    1: the mass is theirs alone. freedom: as of the estimate."""
+    1: the mass is theirs alone. freedom (n,): of σ, as of the estimate for the share that is of equations; what the
+    prior says is known (Satterthwaite 1946)."""
 
     names: tuple[str, ...]
     mass: Array
     std: Array
     told: Array
-    freedom: float
+    freedom: Array
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (n,)."""
@@ -76,6 +78,7 @@ def link_masses(problem: Problem, estimate: Estimate, prior: Prior) -> LinkMasse
     masses = slice(0, p, 10)
     before, hidden = spread.diagonal()[masses], (spread - gain @ across).diagonal()[masses].clip(min=0.0)
     shown = np.einsum("ib,bc,ic->i", gain[masses], estimate.covariance, gain[masses])
+    share = np.maximum(shown / np.maximum(hidden + shown, 1e-300), LEAST_SHOWN_SHARE)
     mass = estimate.standard[masses]
     std = np.sqrt(hidden + shown)
     if not known:
@@ -85,7 +88,7 @@ def link_masses(problem: Problem, estimate: Estimate, prior: Prior) -> LinkMasse
         mass=mass,
         std=std,
         told=1.0 - hidden / np.maximum(before, 1e-300),
-        freedom=estimate.freedom,
+        freedom=estimate.freedom / share**2,
     )
 
 

@@ -39,7 +39,12 @@ def covariance_of(
     scales = None if gains is None or gains.shared is not None else gains.relative_covariance
 
     def judged(problem: Problem, estimate: Estimate) -> Estimate:
-        estimate = with_uncertainty(problem, estimator, estimate, errors)
+        if isinstance(errors, IndependentErrors) or has_one_sigma(estimator):
+            noisy = None
+        else:  # before the rest: noise in W also pulls an estimate from its prior, which is not the prior's fault
+            noisy = motion_noise_error(problem.bounded, estimate)
+        beside = None if noisy is None else noisy.change[None]
+        estimate = with_uncertainty(problem, estimator, estimate, errors, beside)
         if loads or scales is not None:
             estimate = with_what_was_found(problem, estimate, loads, scales)
         if gains is not None and gains.shared is not None and gains.names == estimate.names:
@@ -52,7 +57,7 @@ def covariance_of(
             changes = [[doubt.get(name, 0.0) for name in known] for doubt in doubts]
             estimate = estimate.with_error(changes, *assumed(f"friction of {len(doubts)} joints may be simpler"))
         late, lacking = timing_error(problem.bounded, estimate), find_missing(problem.bounded, estimate)
-        for off in (late, motion_noise_error(problem.bounded, estimate)):
+        for off in (late, noisy):
             if off is not None:
                 estimate = estimate.with_error(off.change, *off.assumptions)
         if lacking is not None:

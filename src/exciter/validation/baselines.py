@@ -7,7 +7,7 @@ The noise floor is the part of the torque that no model can explain. A motion th
 period) − y(t))/√2 has the variance of the noise, whatever its colour, and nothing of the motion. Otherwise noise is
 taken as white above the motion, with the σ of ``estimate_noise``. Either goes through the rows' own filter. A torque
 that was low-passed before it was logged hides its noise: then there is no floor, of that joint and of all together.
-Noise of positions comes on top."""
+Noise of positions comes on top; where the base is free, that of its pose is not small, and no floor is stated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ WAY_WHITE = "from the band above the motion, taken as white"
 @dataclass(frozen=True, eq=False)
 class ModelResidual:
     """Residual of ``model`` in J equations: its rms (J,), percent (J,) of the rms of what was measured, worst (J,): the
-    largest |residual|, at the instants when (J,) [s]; total_percent: of all together. NaN: it rests throughout."""
+    largest |residual|, at the instants when (J,) [s], both of whole equations, where forces of the ground took a part
+    of them; total_percent: of all together. NaN: it rests throughout."""
 
     model: str
     rms: Array
@@ -134,7 +135,7 @@ def baselines(problem: Problem, estimate: Estimate) -> Baselines:
 def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Baselines, Prediction]:
     """Of all runs together, and the first 200 000 instants of them, in one pass over the rows."""
     run, held, instants = problem.run_names, list[Prediction](), 0
-    counted = np.zeros(len(problem.joints))
+    counted, there = np.zeros((2, len(problem.joints)))
     squares, worst, when = np.zeros((3, len(MODELS), len(problem.joints)))
     for piece in predictions(problem, estimate):
         if instants < MOST_PREDICTED_INSTANTS:
@@ -147,11 +148,13 @@ def baselines_and_prediction(problem: Problem, estimate: Estimate) -> tuple[Base
         worst = np.maximum(largest, worst)
         instants += len(piece)
         counted += piece.counted or len(piece)
+        there += piece.there or len(piece)
     first = Prediction.join(held)
     first = first if len(first) <= MOST_PREDICTED_INSTANTS else first[:MOST_PREDICTED_INSTANTS]
     prediction = replace(first, run=run, complete=instants <= MOST_PREDICTED_INSTANTS)
     if (counted <= 0.0).all():
         raise RecordingError(f"{run}: every joint rests throughout; give a log of the robot moving")
+    worst *= np.sqrt(there / np.where(counted > 0.0, counted, np.inf))  # of a whole equation, as the rms is
     models, signal = _residuals(squares, counted, worst, when)
     found = Baselines(
         run=run,
@@ -244,6 +247,8 @@ def noise_floor(problem: Problem, signal: Array) -> NoiseFloor:
 
 
 def _found(problem: Problem, run: Run) -> tuple[Array | None, str]:
+    if problem.model.robot.free_base:  # without a drive, and noise of torques is the lesser part
+        return None, "noise of the base's measured pose comes on top, and is not told apart from what models miss"
     pieces, count = list[Processed](), 0
     for piece in run.parts:
         if len(piece):

@@ -6,7 +6,10 @@ of A used by a controller can be trusted.
 
 Joints that turn and joints that slide have inertias of different units, and a wrist is a thousand times lighter than a
 shoulder. So eigenvalues are those of D^(−½) A D^(−½), with D the mean diagonal of A over the workspace: numbers without
-unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own."""
+unit, near 1 for joints that do not feel each other, 0 where A is singular. Their signs are those of A's own.
+
+A free base is looked at in one pose: another changes A by a congruence alone, ṗᵀAṗ being the same energy of the same
+twist, but for a pitch of ±π/2, where three angles cannot turn every way and A is singular whatever the bodies."""
 
 from __future__ import annotations
 
@@ -135,7 +138,9 @@ def check_inertia_matrix(
     chi, size = base_chi(model, values), len(model.base)
     if covariance is not None and (shape := np.shape(covariance)) != (size, size):
         raise ParameterError(f"the covariance has shape {shape}; give {(size, size)}")
-    low, high = model.robot.position_range()
+    low, high = (np.array(bound) for bound in model.robot.position_range())
+    for bound in (low, high):
+        bound[list(model.robot.free_base)] = 0.0
     sobol = qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
     q = within_reach(model.robot, low + (high - low) * sobol)
     matrices = inertia_matrices(model, chi, q)

@@ -40,7 +40,8 @@ class Prediction:
     equations; predicted, description, gravity (N, J): by the estimate, by the description's own parameters, and by the
     description's gravity alone; band (N, J): half the width of the 95 % confidence band of ``predicted``. temperature
     (N, n) [°C]: where it was recorded, NaN where a sample is missing. complete: whether these are all. counted: how
-    many equations of each joint there are, where some rest (see ``Rows.present``). moves (N, J): whether a joint has an
+    many equations of each joint there are, where some rest (see ``Rows.present``), or forces of the ground took of
+    them; there: at how many instants something of them is left (``Rows.there``). moves (N, J): whether a joint has an
     equation then; None: always. Filters spread what is missing over the instants beside."""
 
     run: str
@@ -59,6 +60,7 @@ class Prediction:
     complete: bool = True
     temperature: Array | None = None
     counted: tuple[float, ...] = ()
+    there: tuple[float, ...] = ()
     moves: BoolArray | None = None
 
     def __len__(self) -> int:
@@ -88,17 +90,19 @@ class Prediction:
 
     def __getitem__(self, part: slice) -> Prediction:
         chosen: dict[str, Any] = {name: values[part] for name, values in self._arrays()}
-        return replace(self, **chosen, counted=())
+        return replace(self, **chosen, counted=(), there=())
 
     @staticmethod
     def join(pieces: Sequence[Prediction]) -> Prediction:
         if not pieces:
             raise RecordingError("there are no equations to predict; is the recording shorter than its filters' edges?")
-        same, counts = dict(pieces[0]._arrays()).keys() - {"temperature"}, [p.counted for p in pieces]
+        same = dict(pieces[0]._arrays()).keys() - {"temperature"}
         joined: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in same}
         temperature = _temperature([(p.temperature, p.q) for p in pieces])
-        counted = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
-        return replace(pieces[0], **joined, temperature=temperature, counted=counted)
+        for name in ("counted", "there"):
+            counts = [getattr(p, name) for p in pieces]
+            joined[name] = tuple(np.sum(counts, axis=0).tolist()) if all(counts) else ()
+        return replace(pieces[0], **joined, temperature=temperature)
 
     def _arrays(self) -> Iterator[tuple[str, Any]]:
         for field in fields(self):
@@ -140,6 +144,7 @@ def predictions(problem: Problem, estimate: Estimate) -> Iterator[Prediction]:
                     gravity=gravity,
                     temperature=temperature,
                     counted=tuple(rows.counted.tolist()),
+                    there=tuple(rows.there.tolist()),
                     moves=None if zone is None else np.abs(motion.qd) >= zone,
                 )
         except RecordingError as error:

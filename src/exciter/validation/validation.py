@@ -43,6 +43,7 @@ JOINT_ABOVE_NOISE_FACTOR = 1.3  #: times its own noise floor: a joint that leave
 SLOW_POWER_SHARE = 0.2  #: of the power in the lowest tenth of the band: twice that of noise
 NO_BETTER_FACTOR = 0.95  #: times what the description leaves
 GOOD_MODEL_PERCENT, FAIR_MODEL_PERCENT = 5.0, 15.0  #: of the torque: with a smaller residual, a model is good, or fair
+UNTOLD_PARAMETERS_SHARE = 0.5  #: of all parameters: if more are not significant, the motion told little
 MOST_RUNS_SHOWN = 6  #: of a kind that are looked at closely
 MOST_NAMES_LISTED = 3  #: in a sentence
 POOR_MOTION = ("small motion", "poor excitation")  #: findings of the quality check
@@ -335,15 +336,24 @@ class ValidationVerdict:
 
     @property
     def tone(self) -> str:
-        """good, fair or poor: as the grade, and no better than fair where joints or runs are weak."""
-        return "fair" if self.grade == "good" and (self.weak_joints or self.weak_runs) else self.grade
+        """good, fair or poor: as the grade, and no better than fair where joints or runs are weak, or most parameters
+        could as well be zero."""
+        weak = self.weak_joints or self.weak_runs or self.untold
+        return "fair" if self.grade == "good" and weak else self.grade
+
+    @property
+    def untold(self) -> bool:
+        """Whether most parameters are not significant: residuals are small, and the motion told little."""
+        counts = self.decisive.estimate.counts
+        return counts[INSIGNIFICANT] > UNTOLD_PARAMETERS_SHARE * sum(counts.values())
 
     @property
     def word(self) -> str:
         """``good model but for joint_2, validated on held-out motion``."""
         what, validated = ("model", "validated on held-out motion") if self.unseen.runs else ("fit", "not validated")
         weak = some_of((*self.weak_runs, *self.weak_joints)) if self.tone != self.grade else ""
-        return f"{self.grade} {what}{f' but for {weak}' if weak else ''}, {validated}"
+        told = ", most parameters not significant" if self.untold else ""
+        return f"{self.grade} {what}{f' but for {weak}' if weak else ''}{told}, {validated}"
 
     @property
     def sentences(self) -> tuple[str, ...]:

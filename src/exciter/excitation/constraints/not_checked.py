@@ -41,8 +41,8 @@ def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Cert
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
     if not has_a_floor(robot, parts):
         found.append(
-            "what the robot is mounted on: no ground is known, or no body has a shape to be kept from it; give "
-            "constraints: {ground: HEIGHT}"
+            "what the robot is mounted on: nothing keeps it away from that (ground: none, or no body that could be "
+            "kept); if there is something, give constraints: {ground: HEIGHT}"
         )
     if gap := pedestal(robot, parts):
         found.append(

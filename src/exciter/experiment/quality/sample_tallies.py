@@ -27,6 +27,7 @@ LEAST_GAIN = 1e-300  # a gain of zero has no limit
 SAMPLES_BESIDE_PLATEAU = 10  # before and after a plateau, that show whether the channel slowed down
 PLATEAU_GAP_INTERVALS = 2.5  # longer steps of time are a gap, such as between two windows
 DEAD_STOP_STEP_RATIO = 0.5  # steps beside a plateau over usual ones: from here on it did not slow down
+JUMP_STEP_RATIO = 2.0  # step out of a plateau over the largest that follows: from here on the joint went on meanwhile
 MOVED_RANGE_SHARE = 0.05  # of a joint's range: it moved while the channel did not change
 LONGEST_REPEAT_S = 0.25  # rows repeated for longer are a robot at rest
 TURN_RAD = 2.0 * np.pi
@@ -227,7 +228,9 @@ class ValueRanges:
 
 class Plateaus:
     """longest: duration and start [s] of the longest suspicious plateau per channel: a position that stops at once in
-    mid-motion, any other channel that does not change while its joint moves. repeated: rows that are the one before."""
+    mid-motion, or goes on from elsewhere at speed; any other channel that does not change while its joint moves. A
+    joint that dry friction holds slows down, stands, and goes on from where it stood. repeated: rows that are the one
+    before."""
 
     def __init__(self, shortest: float) -> None:
         self._shortest = shortest
@@ -255,13 +258,24 @@ class Plateaus:
         changes = step[(step != 0.0) & np.isfinite(step)]
         usual = np.sqrt(np.mean(changes**2)) if changes.size else 0.0
         for start, end in zip(starts[long], (starts + lengths)[long], strict=True):
-            sides = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end : end + SAMPLES_BESIDE_PLATEAU]
-            beside = max((float(np.nanmean(np.abs(side))) for side in sides if np.isfinite(side).any()), default=0.0)
-            dead = usual > 0 and beside / usual > DEAD_STOP_STEP_RATIO
+            before, after = step[max(start - SAMPLES_BESIDE_PLATEAU, 0) : start], step[end:][:SAMPLES_BESIDE_PLATEAU]
+            dead = _fast(before, usual) or (_fast(after, usual) and _jumps(after))
             moved = span > 0 and np.ptp(q[start : end + 1]) / span > MOVED_RANGE_SHARE
             duration = float(time[end] - time[start])
             if (dead if name == "q" else moved) and duration > self.longest.get((name, j), (0.0, 0.0))[0]:
                 self.longest[name, j] = duration, float(time[start])
+
+
+def _fast(side: Array, usual: float) -> bool:
+    """Whether a channel beside a plateau has not slowed down."""
+    known = np.abs(side[np.isfinite(side)])
+    return bool(usual > 0 and known.size and known.mean() / usual > DEAD_STOP_STEP_RATIO)
+
+
+def _jumps(after: Array) -> bool:
+    """Whether the step out of a plateau is farther than the speed behind it explains, or nobody saw it."""
+    following = np.abs(after[1:][np.isfinite(after[1:])])
+    return not abs(after[0]) < JUMP_STEP_RATIO * following.max(initial=0.0)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 The robot of the design (``robot/stance.py``) says which feet touch, and where; the virtual one is that robot on level
 ground, with bodies and friction of its own, held by PD and feed-forward (``standing.py``). Its log has joints, pose and
-twist of the base and what touches: ``exciter identify`` reads it as it is, with forces of the ground unknown."""
+twist of the base and what touches: ``exciter identify`` reads it as it is, with forces of the ground unknown.
+
+Round feet roll, and a closed motion of the base leaves them beside where they were: after some turns a foot stands
+where nobody planned it, and lifts. The same way back undoes it: a motion that is repeated goes there and back."""
 
 from __future__ import annotations
 
@@ -19,12 +22,11 @@ from scipy.spatial.transform import Rotation
 from exciter import __version__
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import ExciterError
-from exciter.excitation.trajectories.curve import Curve
+from exciter.excitation.trajectories.curve import SAME_STATE, Curve, span_of
 from exciter.experiment.recording.base_sensing import Contacts
 from exciter.experiment.recording.own_log_format import write_recording, written_beside
 from exciter.experiment.recording.recording import Recording
 from exciter.experiment.virtual import motion_execution
-from exciter.experiment.virtual.motion_execution import ExecutionPlan
 from exciter.experiment.virtual.standing import StandingControl, StandingNoise, StandingRobot, Stood, rolled_motion
 from exciter.experiment.virtual.true_parameters import FRICTION_FIELDS, TrueFriction, Truth
 from exciter.files import by_name, json_text, prepare, staged
@@ -33,7 +35,7 @@ from exciter.robot.coupling import coupled_motion
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.robot.stance import footings, upward
-from exciter.settings import Number, Settings
+from exciter.settings import Number, Settings, Switch
 from exciter.typing import Array
 
 SLIPPED_M = 0.005  #: [m] along the ground: farther, and a foot slipped
@@ -43,12 +45,14 @@ SETTLING_S = 0.5  #: [s] at rest before the motion, in which feet sink into MuJo
 @dataclass(frozen=True)
 class StandingSettings(Settings):
     """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint; friction: of the ground, that of the stance unless
-    given; noise: σ of one sample of the log."""
+    given; back: whether a motion that is run several times, from rest to rest, is run backwards every second time, so
+    that feet roll back to where they were; noise: σ of one sample of the log."""
 
     stiffness: Annotated[float, Number(least=0.0, unit="N·m/rad")] = 5.0
     damping: Annotated[float, Number(least=0.0, unit="N·m·s/rad")] = 0.1
     friction: Annotated[float | None, Number(above=0.0)] = None
     step: Annotated[float, Number(above=0.0, unit="s")] = 5e-4
+    back: Switch = True
     noise: StandingNoise = field(default_factory=StandingNoise)
 
 
@@ -58,7 +62,6 @@ class StandingRun:
 
     robot: Robot
     truth: Truth
-    plan: ExecutionPlan
     stood: Stood
     recording: Recording
     settings: StandingSettings
@@ -110,7 +113,7 @@ class StandingRun:
     @property
     def sentences(self) -> tuple[str, ...]:
         """How it went."""
-        name, last = self.robot.name, self.plan.curve.duration
+        name, last = self.robot.name, float(self.stood.motion.time[-1])
         feet = [foot.a.name for foot in footings(self.robot)]
         each = zip(feet, self.lift, self.friction_used, self.slip, strict=True)
         legs = [j for j in range(self.stood.robot.n) if j not in self.stood.robot.free_base]
@@ -183,26 +186,25 @@ def stand_through(
         raise ExciterError(
             f"robot '{robot.name}' does not stand; give it feet with Robot.stand, or stance: {{feet: …}}"
         )
-    settings, began, plan = settings or StandingSettings(), time.perf_counter(), motion_execution.plan(curve, periods)
+    settings, began = settings or StandingSettings(), time.perf_counter()
     feet, free = footings(robot), robot.tree
     contacts = Contacts(tuple(foot.a.name for foot in feet), radius=feet[0].radius)
     ground = feet[0].friction if settings.friction is None else settings.friction
     control = StandingControl(settings.stiffness, settings.damping, ground, settings.step)
-    instants = np.arange(int(plan.curve.duration * rate + 1e-9) + 1) / rate
-    wanted = coupled_motion(robot, plan.curve.motion(np.minimum(instants, plan.curve.end)))
+    asked, period = _there_and_back(curve, rate, periods) if settings.back else _repeated(curve, rate, periods)
+    wanted = coupled_motion(robot, asked)
     still, true = round(SETTLING_S * rate), without_base_friction(truth)
     whole = Motion(
         np.arange(still + len(wanted)) / rate,
         *(np.concatenate([np.repeat(x[:1], still, axis=0), x]) for x in (wanted.q, wanted.qd, wanted.qdd)),
     )
     whole = rolled_motion(free, contacts.all, whole)
-    stood = StandingRobot(true, contacts, control).stand(whole, free, plan.period)
+    stood = StandingRobot(true, contacts, control).stand(whole, free, period)
     stood = stood.between(still / rate, np.inf)
     error = stood.motion.q - whole.q[still:]
     return StandingRun(
         robot=robot,
         truth=true,
-        plan=plan,
         stood=stood,
         recording=stood.recording(settings.noise, seed),
         settings=settings,
@@ -210,6 +212,27 @@ def stand_through(
         seconds=time.perf_counter() - began,
         seed=seed,
     )
+
+
+def _repeated(curve: Curve, rate: float, periods: int | None) -> tuple[Motion, float | None]:
+    """At even instants, and the period [s], if there is one."""
+    plan = motion_execution.plan(curve, periods)
+    instants = np.arange(int(plan.curve.duration * rate + 1e-9) + 1) / rate
+    return plan.curve.motion(np.minimum(instants, plan.curve.end)), plan.period
+
+
+def _there_and_back(curve: Curve, rate: float, periods: int | None) -> tuple[Motion, float | None]:
+    """The same with every second time backwards, where it begins and ends at rest: its period is then twice as long."""
+    once = curve.shifted(-curve.start)
+    ends = once.motion([0.0, once.end])
+    if periods is None or periods < 2 or np.abs(ends.qd).max() > SAME_STATE:
+        return _repeated(curve, rate, periods)
+    time = np.arange(int(periods * once.end * rate + 1e-9) + 1) / rate
+    turns = np.minimum((time / once.end + 1e-12).astype(int), periods - 1)
+    back, since = turns % 2 == 1, time - turns * once.end
+    at = np.clip(np.where(back, once.end - since, since), 0.0, once.end)
+    q, qd, qdd = once.derivatives(span_of(once.knots, at), at, 2)
+    return Motion(time, q.T, np.where(back, -qd, qd).T, qdd.T), 2.0 * once.end
 
 
 def without_base_friction(truth: Truth) -> Truth:

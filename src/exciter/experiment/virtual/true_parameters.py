@@ -4,7 +4,7 @@ They are given, read from a file, or drawn by a seed: near the description, alwa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -41,6 +41,7 @@ RAISED_BODY_EIGENVALUE = 1e-3  # smallest eigenvalue, in scaled units, of a body
 TYPICAL_POSTURES = 64  # over which inertias and weights are averaged
 USUAL_ACCELERATION, USUAL_VELOCITY = 5.0, 2.0  # [rad/s², rad/s] where a description has no limits
 INVENTED_SHARES = {"rotor_inertia": 0.2, "coulomb": 0.03, "viscous": 0.03}  # of inertia, torque, torque at full speed
+INVENTED_SUBJECT = "friction"  # of the note on these
 Known = Annotated[PerJoint | None, PerJointNumber(least=0.0)]  #: of the truth; None: as drawn
 MOST_ROTOR_ACCELERATION = 300.0  # [rad/s²] of a drive without load: no invented rotor is lighter
 
@@ -294,10 +295,17 @@ def believed(robot: Robot) -> tuple[Robot, tuple[Note, ...]]:
         "coulomb": coulomb * torque,
         "viscous": viscous * torque / speed,
     }
-    text = "the description speaks neither of friction nor of rotors: values were invented (rotors that fit the "
-    text += f"drives, dry and viscous friction {100 * coulomb:g} % of the drive's torque each); identify with rotor, "
-    text += "viscous, coulomb"
-    return replace(robot, friction={**robot.friction, **invented}), (*notes, note("friction", text))
+    return replace(robot, friction={**robot.friction, **invented}), (*notes, _invented(tuple(invented)))
+
+
+def _invented(keys: Sequence[str]) -> Note:
+    """What was made up where the description is silent; keys: of what, as in ``INVENTED_SHARES``."""
+    share = {key: f"{100 * INVENTED_SHARES[key]:g} % of the drive's torque" for key in keys}
+    ways = {"rotor_inertia": "rotors that fit the drives", "coulomb": "dry friction ", "viscous": "viscous friction "}
+    each = ", ".join(ways[key] + (share[key] if key != "rotor_inertia" else "") for key in keys)
+    terms = ", ".join("rotor" if key == "rotor_inertia" else key for key in keys)
+    text = f"the description speaks neither of friction nor of rotors: values were invented ({each}); identify with "
+    return note(INVENTED_SUBJECT, text + terms)
 
 
 def nearest_body(phi: Array) -> Array:
@@ -368,4 +376,8 @@ class TruthSettings(Settings):
         rotor = truth.rotor_inertia if self.rotor_inertia is None else self.rotor_inertia
         changed = {key: value for key in FRICTION_FIELDS if (value := getattr(self, key)) is not None}
         friction, springs = replace(truth.friction, **changed), self.springs or truth.springs
-        return replace(truth, rotor_inertia=rotor, friction=friction, springs=springs)
+        open_keys = [key for key in INVENTED_SHARES if getattr(self, key) is None]
+        notes = [one for one in truth.notes if one.subject != INVENTED_SUBJECT or self.file is not None]
+        if len(notes) < len(truth.notes) and open_keys:  # of what is given here, nothing is invented
+            notes.append(_invented(open_keys))
+        return replace(truth, rotor_inertia=rotor, friction=friction, springs=springs, notes=tuple(notes))

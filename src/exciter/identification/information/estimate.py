@@ -47,9 +47,9 @@ def student_quantile(level: float, freedom: float) -> float:
     return float(stats.t.ppf(0.5 + 0.5 * level, max(freedom, 1.0)))
 
 
-def student_interval(values: Array, std: Array, freedom: float, level: float) -> tuple[Array, Array]:
-    """Lower and upper ends of the confidence interval of each of several values."""
-    reach = student_quantile(level, freedom) * std
+def student_interval(values: Array, std: Array, freedom: float | Array, level: float) -> tuple[Array, Array]:
+    """Lower and upper ends of the confidence interval of each of several values; freedom: of all, or of each."""
+    reach = stats.t.ppf(0.5 + 0.5 * level, np.maximum(freedom, 1.0)) * std
     return values - reach, values + reach
 
 

@@ -6,7 +6,8 @@ is an assumption: one object for each (``StationaryErrors``; ``HeteroscedasticEr
 With a prior ‖S β − t‖², β̂ = A⁻¹ (Wᵀ Σ⁻¹ y + Sᵀ t), A = Wᵀ Σ⁻¹ W + Sᵀ S, has the covariance A⁻¹ (B + s² Sᵀ S) A⁻¹: s
 is the error of the prior, in units of what its weight says. The weight may have been chosen stronger than the prior is
 good, for the sake of prediction; the distance from β̂ to the prior shows it: S β̂ − t has the covariance
-S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ. Or weaker, and s is below one."""
+S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ. Or weaker, and s is below one. Errors that are none of the equations'
+(noise in W) pull β̂ from the prior as well: they must be known before, or s takes them for its own."""
 
 from __future__ import annotations
 
@@ -360,10 +361,14 @@ class Pulled:
     off: tuple[float, float]
 
 
-def pulled(equations: LinearEquations, fit: LinearFit, prior: Array, errors: CorrelatedErrors) -> Pulled:
+def pulled(
+    equations: LinearEquations, fit: LinearFit, prior: Array, errors: CorrelatedErrors, changes: Array | None = None
+) -> Pulled:
     """fit: with the prior (m, p + 1) in its root; bounds do not count, which is on the safe side. Links and terms are
-    known from elsewhere, and each for themselves: rows with one parameter are of terms."""
+    known from elsewhere, and each for themselves: rows with one parameter are of terms. changes (k, p): what β̂ may be
+    off by besides, which is not counted in what is found, but not blamed on the prior either."""
     found, root = sandwich(equations, fit, errors), fit.inverse_root
+    known = found.covariance if changes is None else found.covariance + changes.T @ changes
     information = fit.compressed.information(fit.weights).add(prior[:, :-1], prior[:, -1])
     free = root @ root.T @ (information.r.T @ information.z)  # without bounds, which would pull from the prior as well
     alone = (prior[:, :-1] != 0.0).sum(axis=1) <= 1
@@ -372,24 +377,25 @@ def pulled(equations: LinearEquations, fit: LinearFit, prior: Array, errors: Cor
     between = reach[0].T @ reach[1]  # H of links and terms
     off = [1.0, 1.0]
     for _ in range(PULLED_ROUNDS):
-        off[0] = _off(of_links, free, found.covariance, reach[0], off[1] * between @ between.T)
-        off[1] = _off(of_terms, free, found.covariance, reach[1], off[0] * between.T @ between)
+        off[0] = _off(of_links, free, known, reach[0], off[1] * between @ between.T)
+        off[1] = _off(of_terms, free, known, reach[1], off[0] * between.T @ between)
     shares = [root @ one for one in reach]
     pull = sum(s * share @ share.T for s, share in zip(off, shares, strict=True))
     return Pulled(covariance=found.covariance + pull, sandwich=found, off=(off[0], off[1]))
 
 
 def with_correlated_errors_and_prior(
-    equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors
+    equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors, changes: Array | None = None
 ) -> PhysicalEstimate:
-    """For estimates that know their weights and their prior."""
+    """For estimates that know their weights and their prior; changes: see ``pulled``."""
     assert estimate.weights is not None
     assert estimate.prior is not None
     compressed, prior = equations.compressed, estimate.prior
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
-    found = pulled(equations, LinearFit(compressed, estimate.values, estimate.weights, every, root), prior, errors)
+    fit = LinearFit(compressed, estimate.values, estimate.weights, every, root)
+    found = pulled(equations, fit, prior, errors, changes)
     further = f"the prior is off by {found.off[0] ** 0.5:.2g} times that: so far the data pulled the estimate from it"
     return replace(
         estimate,

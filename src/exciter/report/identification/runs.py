@@ -104,7 +104,8 @@ def residuals_section(
     overview = (overview_table(verdict),) if len(runs) > 1 else ()
     contents = (*overview, *(baselines_table(run) for run in runs), Sentences(floors))
     about = {"judged": judged_words(judge), "cut": shown_runs < len(runs), "most": MOST_RUNS_SHOWN}
-    text = explained("residuals", **about, measured=verdict.judged.stacked.measured)
+    stands = any(verdict.decisive.model.stances)
+    text = explained("residuals", **about, measured=verdict.judged.stacked.measured, stands=stands)
     return Section("residuals", "Residuals compared with simpler models", text, contents)
 
 
