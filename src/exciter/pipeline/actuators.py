@@ -46,9 +46,10 @@ class FreeRun:
 class Actuators:
     """Drives that were found. fit: everything about it; validation: logs that were not used.
 
-    >>> drives = ex.actuators(robot, commanded, control={"kp": 200.0, "kd": 20.0}, unknown=["damping", "friction"])
-    >>> sorted(drives.parameters)[0]
-    'damping joint_1'"""
+    >>> told = ex.Recording.of(log.time, log.q, command=log.q + log.torque / 5000.0, joints=robot.joint_names)
+    >>> drives = ex.actuators(robot, told[:400], control={"kp": 5000.0}, unknown=["damping", "friction"])
+    >>> list(drives.parameters)[0].split()[0]
+    'damping'"""
 
     fit: ActuatorFit
     validation: tuple[FreeRun, ...] = ()
@@ -149,9 +150,10 @@ def actuators(
     robot: on a fixed base, as it hung or was clamped. logs: with commands. settings: ``ActuatorSettings``, a YAML file
     or its content (``actuators:``); changes: of them, by name. validate: logs that are simulated freely.
 
-    >>> drives = ex.actuators(robot, commanded, control={"kp": 200.0, "kd": 20.0}, unknown=["damping", "friction"])
-    >>> drives.fit.residual_rms.shape
-    (3,)"""
+    >>> told = ex.Recording.of(log.time, log.q, command=log.q + log.torque / 5000.0, joints=robot.joint_names)
+    >>> drives = ex.actuators(robot, told[:400], control={"kp": 5000.0}, unknown=["damping", "friction"])
+    >>> drives.fit.residual_rms.shape == (robot.n,)
+    True"""
     if isinstance(settings, ActuatorSettings):
         robot, asked = loaded(robot, RobotOptions())[0], settings
     else:

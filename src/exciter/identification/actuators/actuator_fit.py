@@ -281,7 +281,8 @@ def remarks(
             warning(
                 "model error",
                 f"residuals of {1e3 * fitted.sigma[j]:.2g} mrad ({share:.2g} % of the motion) last for "
-                f"{fitted.repeats[j]:.0f} samples: they are no noise, but what armature, damping and dry friction do not describe; σ counts it",
+                f"{fitted.repeats[j]:.0f} samples: they are no noise, but what armature, damping and dry friction do "
+                "not describe; σ counts it",
                 robot.joint_names[j],
             )
         )
