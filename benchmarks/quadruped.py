@@ -1,9 +1,9 @@
 """A standing quadruped in MuJoCo, forces of the ground unknown: do intervals cover, what is left on other motion?
 
     python benchmarks/quadruped.py             # 50 draws of bodies, friction and noise
-    python benchmarks/quadruped.py -n 5 --robot go2 --rate 500 --noise 0.5
+    python benchmarks/quadruped.py -n 5 --rate 500 --noise 0.5
 
-Solo12 or Go2 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth
+Solo12 of the package example-robot-data stands on round feet while a controller wriggles its base by a smooth
 motion (``exciter.experiment.virtual.standing``). Logged are positions and torques of the joints and the pose of the
 base, all with noise; the identification knows which feet touch, and no force. Cut-off of positions, filter of the
 equations and standard deviations are those of ``exciter identify`` where nothing is said of them. Every draw is another
@@ -85,33 +85,19 @@ class Animal:
     noise: StandingNoise
 
 
-ANIMALS = {
-    "solo12": Animal(
-        "solo12.urdf",
-        ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
-        0.016,
-        (0.0, 0.75, -1.5),
-        (0.0, -0.75, 1.5),
-        0.02,
-        0.02,
-        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
-        StandingControl(),
-        StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4),
-    ),
-    "go2": Animal(
-        "go2.urdf",
-        ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
-        0.022,
-        (0.0, 0.8, -1.5),
-        (0.0, 0.8, -1.5),
-        0.1,
-        0.2,
-        (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
-        StandingControl(stiffness=300.0, damping=5.0),
-        StandingNoise(position=1e-4, torque=0.1, place=1e-4, attitude=3e-4),
-    ),
-}
-CHOSEN = {"animal": ANIMALS["solo12"], "rate": 200.0, "noise": 1.0}
+SOLO12 = Animal(
+    "solo12.urdf",
+    ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+    0.016,
+    (0.0, 0.75, -1.5),
+    (0.0, -0.75, 1.5),
+    0.02,
+    0.02,
+    (0.0125, 0.0125, 0.01, 0.075, 0.06, 0.075),
+    StandingControl(),
+    StandingNoise(position=1e-4, torque=0.02, place=1e-4, attitude=3e-4),
+)
+CHOSEN = {"rate": 200.0, "noise": 1.0}
 TERMS = (ex.Viscous(), ex.Coulomb())
 SECONDS, LEAD_IN = 20.0, 1.0  # [s]
 DEAD_ZONE = 0.03  # [rad/s]
@@ -125,16 +111,12 @@ ANCHORS = """what others report (docs/robots.md): simulated Solo12, torque error
 trot / jump); identical legs 4.5–12.7 % apart (bounded), 14–92 % (plain least squares); conic program 3.8 s"""
 
 
-def animal() -> Animal:
-    return CHOSEN["animal"]
-
-
 def contacts() -> Contacts:
-    return Contacts(animal().feet, radius=animal().radius)
+    return Contacts(SOLO12.feet, radius=SOLO12.radius)
 
 
 def noise() -> StandingNoise:
-    given, times = animal().noise, CHOSEN["noise"]
+    given, times = SOLO12.noise, CHOSEN["noise"]
     return StandingNoise(**{name: times * getattr(given, name) for name in ("position", "torque", "place", "attitude")})
 
 
@@ -142,17 +124,17 @@ def noise() -> StandingNoise:
 def robot() -> ex.Robot:
     from importlib.metadata import files
 
-    found = [file for file in files("example-robot-data") or [] if file.name == animal().file]
+    found = [file for file in files("example-robot-data") or [] if file.name == SOLO12.file]
     return ex.load(Path(str(found[0].locate())), base="free")
 
 
 @cache
 def posture() -> Array:
     q = np.zeros(robot().n)
-    front = [robot().parents[robot().parents[robot().frame(foot).joint]] for foot in animal().feet]
+    front = [robot().parents[robot().parents[robot().frame(foot).joint]] for foot in SOLO12.feet]
     for k, hip in enumerate(front):
-        q[hip : hip + 3] = animal().front if k < 2 else animal().hind
-    q[2] = animal().radius - Dynamics(robot()).placement(animal().feet[0], q[None])[1][0, 2]
+        q[hip : hip + 3] = SOLO12.front if k < 2 else SOLO12.hind
+    q[2] = SOLO12.radius - Dynamics(robot()).placement(SOLO12.feet[0], q[None])[1][0, 2]
     return q
 
 
@@ -162,7 +144,7 @@ def wriggling(seed: int, faster: float = 1.0) -> ex.Motion:
     rng, rate = np.random.default_rng(seed), CHOSEN["rate"]
     time = np.arange(round((SECONDS + LEAD_IN) * rate)) / rate
     omega = 0.4 * np.pi * faster * np.arange(1, 11)
-    a, b = rng.standard_normal((2, 10, 6)) * np.array(animal().sizes) / np.sqrt(20.0)
+    a, b = rng.standard_normal((2, 10, 6)) * np.array(SOLO12.sizes) / np.sqrt(20.0)
     sine, cosine = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
     w = omega[:, None]
     parts = (sine @ a + cosine @ b, cosine @ (w * a) - sine @ (w * b), -sine @ (w**2 * a) - cosine @ (w**2 * b))
@@ -180,9 +162,9 @@ def truth(seed: int | None, other: bool = False) -> tuple[Truth, dict[str, float
     bodies = alike if seed is None else draw(robot(), seed).robot if other else another
     factor = np.ones((2, n)) if seed is None else np.exp(FRICTION_SPREAD * rng.standard_normal((2, n)))
     factor[:, :6] = 0.0
-    friction = TrueFriction(viscous=tuple(animal().viscous * factor[0]), coulomb=tuple(animal().coulomb * factor[1]))
-    known = {f"Fv{j + 1}": animal().viscous * factor[0, j] for j in range(6, n)}
-    known |= {f"Fs{j + 1}": animal().coulomb * factor[1, j] for j in range(6, n)}
+    friction = TrueFriction(viscous=tuple(SOLO12.viscous * factor[0]), coulomb=tuple(SOLO12.coulomb * factor[1]))
+    known = {f"Fv{j + 1}": SOLO12.viscous * factor[0, j] for j in range(6, n)}
+    known |= {f"Fs{j + 1}": SOLO12.coulomb * factor[1, j] for j in range(6, n)}
     return Truth(bodies, friction=friction), known
 
 
@@ -201,7 +183,7 @@ def drawn(rng: np.random.Generator) -> Callable[[Array], Array]:
 
 
 def stood(seed: int | None, motion: int, faster: float = 1.0, other: bool = False) -> Stood:
-    standing = StandingRobot(truth(seed, other)[0], contacts(), animal().control)
+    standing = StandingRobot(truth(seed, other)[0], contacts(), SOLO12.control)
     whole = standing.stand(wriggling(motion, faster), robot())
     return whole.between(LEAD_IN, LEAD_IN + SECONDS)
 
@@ -313,11 +295,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--draws", type=int, default=50)
     parser.add_argument("--other", type=int, default=10, help="draws of other bodies than the prior says")
-    parser.add_argument("--robot", choices=ANIMALS, default="solo12")
     parser.add_argument("--rate", type=float, default=200.0, help="[Hz] of the log")
     parser.add_argument("--noise", type=float, default=1.0, help="times the usual")
     asked = parser.parse_args()
-    CHOSEN.update(animal=ANIMALS[asked.robot], rate=asked.rate, noise=asked.noise)
+    CHOSEN.update(rate=asked.rate, noise=asked.noise)
     print(ANCHORS, flush=True)
 
     clock = time.perf_counter()
@@ -330,7 +311,7 @@ def main() -> None:
     seconds = time.perf_counter() - clock
     whole = len(ex.DynamicModel(robot(), TERMS).base)
     left, dynamics = f"{len(problem.names)} of {whole} base parameters are left", problem.model.dynamics
-    print(f"\n{asked.robot}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
+    print(f"\n{robot().name}, {SECONDS:g} s at {asked.rate:g} Hz: {left}")
     speed = np.einsum("Nmj,Nj->Nm", contact_jacobian(dynamics, contacts().all, log.motion.q), log.motion.qd)
     least, most = log.forces[:, 2::3].min(), 1e3 * np.abs(speed).max()
     print(f"feet press with {least:.2g} N at least and slide at {most:.2g} mm/s at most")
