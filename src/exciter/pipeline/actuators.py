@@ -14,7 +14,7 @@ from exciter.experiment.recording import Recording
 from exciter.export.drives import described_drives
 from exciter.files import Seal, prepare, staged
 from exciter.identification.actuators.actuator_fit import ActuatorFit, fit_actuators
-from exciter.identification.actuators.actuator_settings import KINDS, ActuatorSettings
+from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings
 from exciter.identification.information.estimate import finite_or_none
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.saving import description_hash, robot_data, versions
@@ -75,7 +75,7 @@ class Actuators:
     def drives(self) -> dict[str, dict[str, float]]:
         """Every number of every joint, those that were given among them."""
         found, joints = self.fit.drives, self.fit.robot.joint_names
-        return {name: {word: float(found[word][j]) for word in KINDS} for j, name in enumerate(joints)}
+        return {name: {word: float(found[word][j]) for word in ACTUATOR_KINDS} for j, name in enumerate(joints)}
 
     def to_dict(self) -> dict[str, Any]:
         """The content of actuators.json."""

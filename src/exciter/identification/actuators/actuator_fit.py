@@ -195,7 +195,7 @@ def gains_of(robot: Robot, settings: ActuatorSettings) -> dict[str, Array]:
     law, joints = settings.control, robot.joint_names
     if law is None:
         raise ParameterError(
-            "the control law of the drives is not given; say in the file of --config: "
+            "the control law of the drives is not given; say in the settings: "
             "actuators: {control: {kp: 20, kd: 0.5}}  # N·m/rad, N·m·s/rad"
         )
     found = {"kp": by_pattern(law.kp, joints, "kp"), "kd": by_pattern(law.kd, joints, "kd")}
@@ -229,7 +229,7 @@ def checked(recording: Recording, robot: Robot) -> Recording:
             )
     still = [name for name, way in zip(robot.joint_names, moved, strict=True) if way < LEAST_MOTION_RAD]
     if still:
-        raise RecordingError(f"{name}: joint '{still[0]}' does not move; lock it (--lock '{still[0]}') or move it")
+        raise RecordingError(f"{name}: joint '{still[0]}' does not move; lock it (lock: ['{still[0]}']) or move it")
     return recording if told.all() else recording[np.flatnonzero(told)]
 
 

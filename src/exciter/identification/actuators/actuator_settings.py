@@ -37,7 +37,7 @@ class ActuatorKind:
     spread: float
 
 
-KINDS = {
+ACTUATOR_KINDS = {
     kind.word: kind
     for kind in (
         ActuatorKind("armature", "rotor inertia behind the gear", "kg·m²", True, 0.01, 3.0),
@@ -87,7 +87,7 @@ def by_pattern(given: Mapping[str, float], joints: Sequence[str], what: str) -> 
     return np.array([found[0] if found else np.nan for found in fits])
 
 
-POSITIVE = ByPattern(Number(above=0.0))
+POSITIVE_BY_PATTERN = ByPattern(Number(above=0.0))
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class PositionControl(Settings):
     {'*knee': 1.0, '*': 1.5}"""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
-    kp: Annotated[Mapping[str, float], POSITIVE]
+    kp: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN]
     kd: Annotated[Mapping[str, float], ByPattern(Number(least=0.0))] = field(default_factory=lambda: {"*": 0.0})
-    limit: Annotated[Mapping[str, float], POSITIVE] = field(default_factory=dict)
+    limit: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,19 +115,19 @@ class SimulatorSettings(Settings):
 
 @dataclass(frozen=True)
 class KindNames(Kind):
-    """Words of ``KINDS``."""
+    """Words of ``ACTUATOR_KINDS``."""
 
-    wanted = f"a list of {', '.join(KINDS)}"
+    wanted = f"a list of {', '.join(ACTUATOR_KINDS)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
         words = ListOfTexts("numbers of drives").check(given, context)
         for word in words:
-            if word not in KINDS:
-                raise Refused(f": {unknown_name('kind', word, tuple(KINDS))}")
+            if word not in ACTUATOR_KINDS:
+                raise Refused(f": {unknown_name('kind', word, tuple(ACTUATOR_KINDS))}")
         return tuple(dict.fromkeys(words))
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"enum": list(KINDS)}}
+        return {"type": "array", "items": {"enum": list(ACTUATOR_KINDS)}}
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,12 @@ class ActuatorSettings(Settings):
     refusal: ClassVar[type[ExciterError]] = ParameterError
     control: PositionControl | None = None
     unknown: Annotated[tuple[str, ...], KindNames()] = DEFAULT_UNKNOWN
-    shared: Annotated[Mapping[str, tuple[str, ...]], ByName(ListOfTexts("patterns"), tuple(KINDS), "kind")] = field(
-        default_factory=dict
+    shared: Annotated[Mapping[str, tuple[str, ...]], ByName(ListOfTexts("patterns"), tuple(ACTUATOR_KINDS), "kind")] = (
+        field(default_factory=dict)
     )
     alike: Annotated[bool, Flag()] = True
-    known: Annotated[Mapping[str, Mapping[str, float]], ByName(ByPattern(Number()), tuple(KINDS), "kind")] = field(
-        default_factory=dict
+    known: Annotated[Mapping[str, Mapping[str, float]], ByName(ByPattern(Number()), tuple(ACTUATOR_KINDS), "kind")] = (
+        field(default_factory=dict)
     )
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
     loss: Annotated[float | None, Number(above=0.0, open="none")] = 3.0

@@ -12,8 +12,8 @@ import numpy as np
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.actuators.actuator_settings import (
+    ACTUATOR_KINDS,
     DRIVE_KINDS,
-    KINDS,
     SHARED_BY_ALL,
     ActuatorKind,
     ActuatorSettings,
@@ -22,7 +22,7 @@ from exciter.identification.actuators.actuator_settings import (
 from exciter.robot.robot import Robot
 from exciter.typing import Array, Index
 
-Numbers = Mapping[str, Array]  #: (n,) of every kind in ``KINDS``
+Numbers = Mapping[str, Array]  #: (n,) of every kind in ``ACTUATOR_KINDS``
 DESCRIBED = {"armature": "rotor_inertia", "damping": "viscous", "friction": "coulomb"}  #: names of a robot's friction
 #: Where to begin with what the description does not give: armature that makes the loop 10 Hz fast; of Kd, of Kp
 LOOP_RAD_PER_S = 60.0
@@ -88,7 +88,7 @@ class DriveNumbers:
 def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> DriveNumbers:
     """gains: kp, kd, limit (n,) of the control law."""
     joints = robot.joint_names
-    start = {word: np.full(robot.n, kind.scale) for word, kind in KINDS.items()} | dict(gains)
+    start = {word: np.full(robot.n, kind.scale) for word, kind in ACTUATOR_KINDS.items()} | dict(gains)
     start["armature"] = gains["kp"] / LOOP_RAD_PER_S**2
     start["damping"] = DAMPING_SHARE * np.maximum(gains["kd"], gains["kp"] / LOOP_RAD_PER_S)
     start["friction"] = FRICTION_SHARE_RAD * gains["kp"]
@@ -98,7 +98,7 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
     held = set[tuple[str, int]]()
     for word, given in settings.known.items():
         values = by_pattern(given, joints, f"known: {word}")
-        if KINDS[word].positive and (values <= 0.0).any():
+        if ACTUATOR_KINDS[word].positive and (values <= 0.0).any():
             raise ParameterError(f"known: {word} must be positive")
         start[word] = np.where(np.isnan(values), start[word], values)
         held |= {(word, int(j)) for j in np.flatnonzero(~np.isnan(values))}
@@ -110,7 +110,7 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
         free = [j for j in range(robot.n) if (word, j) not in held]
         if word == "limit":
             free = [j for j in free if np.isfinite(start["limit"][j])]
-        unknowns += _of_kind(KINDS[word], free, joints, settings.shared.get(word))
+        unknowns += _of_kind(ACTUATOR_KINDS[word], free, joints, settings.shared.get(word))
     if not unknowns:
         raise ParameterError("nothing is unknown: every number of the drives is given under known")
     return DriveNumbers(joints, tuple(unknowns), start, _alike(robot) if settings.alike else ())

@@ -132,10 +132,10 @@ def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) 
     if robot.coupling is not None:
         raise RobotError(
             "bodies of this robot follow others (mimic joints or loops); its drives cannot be found from commands yet; "
-            "lock what follows (--lock)"
+            "lock what follows (lock: [name])"
         )
     if robot.free_base:
-        raise RobotError("the base is free; drives are found with the robot clamped or hung: give --base fixed")
+        raise RobotError("the base is free; drives are found with the robot clamped or hung: give base: fixed")
     spec, _ = body_tree(robot)
     option, own = spec.option, _options(robot)
     integrator = settings.integrator or own["integrator"]

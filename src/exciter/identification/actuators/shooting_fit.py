@@ -24,7 +24,7 @@ from exciter.typing import Array
 
 COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, and in units of a kind
 POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
-LARGEST_STEP = 1.0  #: of a logarithm at a time
+LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
 LARGEST_DELAY_STEP_S = 2e-3
 CONVERGED_COST = 1e-6  #: relative decrease of the cost that ends a search
 LARGEST_DAMPING = 1e8
@@ -193,7 +193,9 @@ class ShootingProblem:
 
     @property
     def _largest(self) -> Array:
-        return np.array([LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_STEP for u in self.numbers.unknowns])
+        return np.array(
+            [LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_LOGARITHM_STEP for u in self.numbers.unknowns]
+        )
 
     def _normal(
         self,
