@@ -17,6 +17,7 @@ from exciter.pipeline.identify import identify as identify
 from exciter.pipeline.validate import validate as validate
 from exciter.pipeline.follow import follow as follow
 from exciter.pipeline.follow import Follower as Follower
+from exciter.pipeline.actuators import actuators as actuators
 from exciter.pipeline.campaign import campaign as campaign
 from exciter.pipeline.identified import open as open
 
@@ -39,6 +40,7 @@ from exciter.pipeline.identified import Identified as Identified
 from exciter.pipeline.validate import Validated as Validated
 from exciter.pipeline.followed import Followed as Followed
 from exciter.pipeline.campaign import Campaign as Campaign
+from exciter.pipeline.actuators import Actuators as Actuators
 from exciter.notes import Note as Note
 from exciter.errors import ExciterError as ExciterError
 
@@ -47,6 +49,8 @@ from exciter.excitation.design_settings import DesignSettings as DesignSettings
 from exciter.excitation.constraints.constraint_settings import ConstraintSettings as ConstraintSettings
 from exciter.identification.identify_config import IdentifySettings as IdentifySettings
 from exciter.identification.following.follow_settings import FollowSettings as FollowSettings
+from exciter.identification.actuators.actuator_settings import ActuatorSettings as ActuatorSettings
+from exciter.identification.actuators.actuator_settings import PositionControl as PositionControl
 from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSettings
 
 # Motions: families to search in, and motions to draw

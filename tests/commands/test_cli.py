@@ -126,6 +126,7 @@ COMMANDS = (
     "campaign",
     "inspect",
     "identify",
+    "actuators",
     "follow",
     "validate",
     "export",

@@ -57,10 +57,19 @@ def refuse_parts_of_sets(*paths: Path) -> None:
     that: the set would be lost, and a motion that was certified with it."""
     from exciter.excitation.files.trajectory_files import DESIGN
     from exciter.identification.identified_model import RESULT_SEAL
+    from exciter.pipeline.actuators import ACTUATORS_SEAL
     from exciter.pipeline.followed import FOLLOWED_SEAL
 
     for path in paths:
-        for seal in (DESIGN, RESULT_SEAL, FOLLOWED_SEAL, VALIDATION_SEAL, CAMPAIGN_SEAL, *paper_seals()):
+        for seal in (
+            DESIGN,
+            RESULT_SEAL,
+            FOLLOWED_SEAL,
+            ACTUATORS_SEAL,
+            VALIDATION_SEAL,
+            CAMPAIGN_SEAL,
+            *paper_seals(),
+        ):
             if seal.owns(path):
                 raise ExciterError(
                     f"'{path}' is one of the files that belong to {seal.name} beside it; choose another name"

@@ -11,10 +11,11 @@ from exciter.excitation.experiments.registry import EXPERIMENTS
 from exciter.experiment.plan import Plan
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
+from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.following.follow_settings import FollowSettings
 from exciter.identification.identify_config import IdentifySettings
 from exciter.pipeline.campaign_settings import CampaignSettings
-from exciter.pipeline.settings_file import CAMPAIGN, EXPERIMENT, FOLLOW, IDENTIFY, SIMULATE
+from exciter.pipeline.settings_file import ACTUATORS, CAMPAIGN, EXPERIMENT, FOLLOW, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
 from exciter.settings import OneOf
 from exciter.settings.fill import file_schema
@@ -36,6 +37,7 @@ def configuration_schema() -> dict[str, Any]:
         (SIMULATE, SimulateSettings),
         (FOLLOW, FollowSettings),
         (CAMPAIGN, CampaignSettings),
+        (ACTUATORS, ActuatorSettings),
     )
     schema = file_schema("Settings of Exciter", ((None, RobotOptions), (None, DesignSettings), *sections))
     schema["properties"][EXPERIMENT] = OneOf(EXPERIMENTS).schema()

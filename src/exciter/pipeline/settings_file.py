@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exciter.excitation.trajectories.curve import Curve
     from exciter.experiment.virtual import VirtualRobot
     from exciter.experiment.virtual.virtual_robot import SimulateSettings
+    from exciter.identification.actuators.actuator_settings import ActuatorSettings
     from exciter.identification.following.follow_settings import FollowSettings
     from exciter.identification.identify_config import IdentifyConfig
     from exciter.pipeline.campaign_settings import CampaignSettings
@@ -34,6 +35,7 @@ S = TypeVar("S", bound=Any)
 FileContent: TypeAlias = str | Path | Mapping[str, Any] | None  #: by its path, or as it is
 #: sections; other keys stand at the top
 SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT, CAMPAIGN = "simulate", "identify", "follow", "experiment", "campaign"
+ACTUATORS = "actuators"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class SettingsFile:
             return
         from exciter.excitation.design_settings import DesignSettings
 
-        sections = (SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT, CAMPAIGN)
+        sections = (SIMULATE, IDENTIFY, FOLLOW, EXPERIMENT, CAMPAIGN, ACTUATORS)
         keys = (*keys_of(RobotOptions), *keys_of(DesignSettings), *sections)
         object.__setattr__(self, "data", known_keys(self.data, self.where, keys))
 
@@ -96,6 +98,12 @@ class SettingsFile:
 
         found: Experiment = fill(OneOf(EXPERIMENTS).hint, self.data[EXPERIMENT], f"{self.where}: {EXPERIMENT}")
         return found
+
+    @property
+    def actuators(self) -> ActuatorSettings:
+        from exciter.identification.actuators.actuator_settings import ActuatorSettings
+
+        return fill(ActuatorSettings, self.data.get(ACTUATORS), f"{self.where}: {ACTUATORS}", folder=self.folder)
 
     @property
     def campaign(self) -> CampaignSettings:

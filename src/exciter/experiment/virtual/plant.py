@@ -24,7 +24,7 @@ from exciter.experiment.virtual.reduced_plant import ReducedState, ReducedTree
 from exciter.experiment.virtual.true_parameters import Flexibility, Truth, resolved
 from exciter.parameters.conventions import to_mujoco
 from exciter.robot.loop_reach import rest_posture
-from exciter.robot.robot import Frame, Joint
+from exciter.robot.robot import Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, rotation_to
 from exciter.typing import Array, Index
 
@@ -115,25 +115,36 @@ class Plant:
             engine().mj_RungeKutta(self.model, data, 4)
 
 
+def joint_type(joint: Joint) -> Any:
+    types = engine().mjtJoint
+    return types.mjJNT_SLIDE if joint.is_prismatic else types.mjJNT_HINGE
+
+
+def body_tree(robot: Robot) -> tuple[Any, list[Any]]:
+    """MuJoCo's description of the robot's bodies, which no drive moves yet, and the bodies in their order; joint i is
+    named ``link`` and its number."""
+    spec, bodies = engine().MjSpec(), list[Any]()
+    spec.option.gravity = np.array(robot.gravity)
+    for i, joint in enumerate(robot.bodies):
+        parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
+        bodies.append(_add_body(parent, joint, i))
+        bodies[i].add_joint(name=f"link{i}", type=joint_type(joint), axis=joint.axis)
+    return spec, bodies
+
+
 def build(
     truth: Truth, flexibility: Flexibility | None = None, ground: Sequence[tuple[GroundContact, Frame]] = ()
 ) -> Plant:
     """The robot of a truth; payloads are already part of it. ground: feet, and the frames they are at."""
     mujoco = engine()
-    robot, spec = truth.robot, mujoco.MjSpec()
-    option = spec.option
-    option.gravity, option.integrator = np.array(robot.gravity), mujoco.mjtIntegrator.mjINT_RK4
+    robot = truth.robot
+    spec, bodies = body_tree(robot)
+    option, kinds = spec.option, [joint_type(joint) for joint in robot.bodies]
+    option.integrator = mujoco.mjtIntegrator.mjINT_RK4
     option.disableflags = mujoco.mjtDisableBit.mjDSBL_LIMIT
     if not ground:
         option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     option.tolerance, option.iterations = 1e-14, 100
-    bodies: list[Any] = []
-    slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
-    kinds = [slide if joint.is_prismatic else hinge for joint in robot.bodies]
-    for i, joint in enumerate(robot.bodies):
-        parent = spec.worldbody if joint.parent < 0 else bodies[joint.parent]
-        bodies.append(_add_body(parent, joint, i))
-        bodies[i].add_joint(name=f"link{i}", type=kinds[i], axis=joint.axis)
     if ground:
         _put_on_ground(spec, bodies, ground)
     if flexibility is not None:

@@ -1,0 +1,297 @@
+"""Drives of a robot from commands and encoder: from logs and settings to numbers with σ, and what cannot be told
+apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.recording.recording import Recording
+from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
+from exciter.identification.actuators.alike import Population, populations, pull_together
+from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
+from exciter.identification.actuators.drive_simulator import SOFT_FRICTION, DriveSimulator, Stretch, drive_simulator
+from exciter.identification.actuators.linear_start import linear_start
+from exciter.identification.actuators.shooting_fit import (
+    FittedDrives,
+    Penalty,
+    ShootingProblem,
+    correlated_scores,
+    first_speed,
+)
+from exciter.identification.information.estimate import (
+    FAIR,
+    FAIR_STD_PERCENT,
+    GOOD,
+    GOOD_STD_PERCENT,
+    INSIGNIFICANT,
+    WEAK,
+    student_quantile,
+)
+from exciter.notes import Note, note, warning
+from exciter.robot.robot import Robot
+from exciter.typing import Array
+
+LEAST_SAMPLES = 50  #: of a log
+LEAST_MOTION_RAD = 1e-3  #: by which a joint must move for its drive to be found
+SAME_RAD = 1e-9  #: a command that differs less from the measurement is the measurement
+SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
+UNTOLD_INFORMATION = 1.0  #: of a direction, beside that of its weak prior: less says next to nothing
+LEAST_PART = 0.2  #: of a combination that cannot be told, that is named
+LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
+SEVERAL_SIGMA = 3.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ActuatorFit:
+    """numbers: the unknowns, at their start; fitted: where they are; covariance (p, p) of coordinates, freedom: degrees
+    of it. stretches: what was simulated. alike: populations, and their spread. untold: combinations in words."""
+
+    robot: Robot
+    settings: ActuatorSettings
+    simulator: DriveSimulator
+    numbers: DriveNumbers
+    fitted: FittedDrives
+    covariance: Array
+    freedom: float
+    stretches: tuple[Stretch, ...]
+    alike: tuple[Population, ...]
+    untold: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(u.name for u in self.numbers.unknowns)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return tuple(u.kind.unit for u in self.numbers.unknowns)
+
+    @property
+    def drives(self) -> dict[str, Array]:
+        """(n,) of every kind."""
+        return self.numbers.at(self.fitted.x)
+
+    @property
+    def values(self) -> Array:
+        return self.numbers.values(self.fitted.x)
+
+    @property
+    def std(self) -> Array:
+        """(p,) in the units of the values."""
+        return np.sqrt(np.diag(self.covariance)) * self.numbers.slopes(self.fitted.x)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """(p,) both: of a positive number by its logarithm, so that it stays positive."""
+        reach = student_quantile(level, self.freedom) * np.sqrt(np.diag(self.covariance))
+        return self.numbers.values(self.fitted.x - reach), self.numbers.values(self.fitted.x + reach)
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """Of each value: good, fair, weak, not significant; of delays and biases by their interval alone."""
+        low, high = self.interval()
+        found = list[str]()
+        for k, unknown in enumerate(self.numbers.unknowns):
+            percent = 100.0 * self.std[k] / max(abs(self.values[k]), 1e-300)
+            lost = percent > 100.0 if unknown.kind.positive else low[k] <= 0.0 <= high[k]
+            word = GOOD if percent < GOOD_STD_PERCENT else FAIR if percent < FAIR_STD_PERCENT else WEAK
+            found.append(INSIGNIFICANT if lost else word)
+        return tuple(found)
+
+    @property
+    def residual_rms(self) -> Array:
+        """(n,) [rad] between simulated and measured, of all stretches."""
+        off = [s.q - y for s, y in zip(self.stretches, self.fitted.simulated, strict=True)]
+        return np.asarray(np.sqrt(np.mean(np.vstack(off) ** 2, axis=0)))
+
+    def simulate(self, recording: Recording) -> tuple[Stretch, Array]:
+        """A log driven by its command alone from its first state: the log, and encoder positions (N, n)."""
+        return rolled_freely(self.simulator, self.drives, recording.arranged(self.robot))
+
+    def before(self, recording: Recording) -> Array:
+        """The same with the numbers that the description and the control law gave."""
+        return rolled_freely(self.simulator, self.numbers.start, recording.arranged(self.robot))[1]
+
+
+def rolled_freely(simulator: DriveSimulator, numbers: Numbers, recording: Recording) -> tuple[Stretch, Array]:
+    """See ``ActuatorFit.simulate``."""
+    stretch = whole(recording, 0)
+    state = np.concatenate([stretch.q[0], first_speed(stretch)])[None]
+    return stretch, simulator.roll(simulator.with_numbers(numbers), numbers, state, [stretch])[0]
+
+
+def fit_actuators(
+    robot: Robot,
+    recordings: Sequence[Recording],
+    settings: ActuatorSettings,
+    tell: Callable[[str], None] | None = None,
+) -> ActuatorFit:
+    """Numbers of the drives for which the simulated robot does what the encoder said."""
+    say = tell or (lambda words: None)
+    logs = [checked(recording.arranged(robot), robot) for recording in recordings]
+    interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
+    simulator = drive_simulator(robot, settings.simulator, interval)
+    stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
+    described = drive_numbers(robot, settings, gains_of(robot, settings))
+    say("linear regression")
+    numbers = linear_start(simulator, described, stretches)
+    problem = ShootingProblem(simulator, numbers, stretches, settings.loss)
+    x = numbers.coordinates
+    centre, weak = described.coordinates, np.diag(described.spreads**-2.0)
+    prior = Penalty(centre, weak)
+    soft = problem.fit(
+        x, prior, softness=SOFT_FRICTION, iterations=SOFT_ITERATIONS, tell=lambda w: say(f"smoothed friction: {w}")
+    )
+    untold = combinations(numbers, soft.information)
+    fitted = problem.fit(soft.x, prior, soft.states, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
+    alone, found, weight = fitted.x, tuple[Population, ...](), weak
+    for turn in range(ALIKE_ROUNDS if numbers.populations else 0):
+        found = populations(numbers, alone, inverse(fitted.information + weak))
+        if not found:
+            break
+        weight = weak + pull_together(len(x), found)
+        mean = np.asarray(np.linalg.solve(weight, weak @ centre), dtype=float)
+        fitted = problem.fit(
+            fitted.x,
+            Penalty(mean, weight),
+            fitted.states,
+            iterations=HARD_ITERATIONS,
+            tell=lambda w, turn=turn: say(f"drives that are alike, {turn + 1}: {w}"),  # type: ignore[misc]
+        )
+        # what the samples would say by themselves, near here: the prior taken off again
+        right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
+        alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
+    bread = inverse(fitted.information + weight)
+    lags = int(np.ceil(2.0 * float(fitted.repeats.max())))
+    meat = correlated_scores(fitted.scores, lags)
+    covariance = bread @ (meat + weight) @ bread
+    effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
+    freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
+    return ActuatorFit(
+        robot=robot,
+        settings=settings,
+        simulator=simulator,
+        numbers=numbers.started(described.start),
+        fitted=fitted,
+        covariance=0.5 * (covariance + covariance.T),
+        freedom=freedom,
+        stretches=tuple(stretches),
+        alike=found,
+        untold=untold,
+        notes=remarks(robot, numbers, fitted, found, untold, logs),
+    )
+
+
+def inverse(matrix: Array) -> Array:
+    return np.asarray(np.linalg.inv(matrix), dtype=float)
+
+
+def gains_of(robot: Robot, settings: ActuatorSettings) -> dict[str, Array]:
+    """kp, kd, limit (n,) of the control law."""
+    law, joints = settings.control, robot.joint_names
+    if law is None:
+        raise ParameterError(
+            "the control law of the drives is not given; say in the settings: "
+            "actuators: {control: {kp: 20, kd: 0.5}}  # N·m/rad, N·m·s/rad"
+        )
+    found = {"kp": by_pattern(law.kp, joints, "kp"), "kd": by_pattern(law.kd, joints, "kd")}
+    for word, values in found.items():
+        if np.isnan(values).any():
+            raise ParameterError(f"control: {word} of joint '{joints[int(np.isnan(values).argmax())]}' is not given")
+    limits = np.array([joint.limits.torque for joint in robot.joints])
+    given = by_pattern(law.limit, joints, "limit") if law.limit else np.full(robot.n, np.nan)
+    return {**found, "limit": np.where(np.isnan(given), limits, given)}
+
+
+def checked(recording: Recording, robot: Robot) -> Recording:
+    """A log with commands, of motion; samples without one are left out."""
+    name = recording.name or "the log"
+    if recording.command is None:
+        raise RecordingError(f"{name} has no command column ('<joint>.command', or command: in recording.yaml)")
+    told = np.isfinite(recording.command).all(axis=1) & np.isfinite(recording.q).all(axis=1)
+    if told.sum() < LEAST_SAMPLES:
+        raise RecordingError(
+            f"{name} has {int(told.sum())} samples with command and position; {LEAST_SAMPLES} are needed"
+        )
+    moved = np.ptp(recording.q[told], axis=0)
+    if moved.max() < LEAST_MOTION_RAD:
+        raise RecordingError(
+            f"{name} is at rest: no joint moves by more than {1e3 * moved.max():.2g} mrad; move the joints"
+        )
+    for j, joint in enumerate(robot.joint_names):
+        if moved[j] >= LEAST_MOTION_RAD and np.abs(recording.command[told, j] - recording.q[told, j]).max() < SAME_RAD:
+            raise RecordingError(
+                f"{name}: the command of joint '{joint}' is its measured position; record what was sent to the drive"
+            )
+    still = [name for name, way in zip(robot.joint_names, moved, strict=True) if way < LEAST_MOTION_RAD]
+    if still:
+        raise RecordingError(f"{name}: joint '{still[0]}' does not move; lock it (lock: ['{still[0]}']) or move it")
+    return recording if told.all() else recording[np.flatnonzero(told)]
+
+
+def whole(log: Recording, number: int) -> Stretch:
+    assert log.command is not None
+    return Stretch(number, log.time, log.q, log.time, log.command)
+
+
+def cut(log: Stretch, seconds: float) -> list[Stretch]:
+    """Stretches of about so many seconds; the command is that of the whole log, for delays look back."""
+    count = max(1, round((log.time[-1] - log.time[0]) / seconds))
+    edges = np.searchsorted(log.time, np.linspace(log.time[0], log.time[-1], count + 1)[1:-1])
+    ends = [0, *edges.tolist(), len(log.time)]
+    pairs = [(a, b) for a, b in itertools.pairwise(ends) if b - a >= 3]
+    return [Stretch(log.log, log.time[a:b], log.q[a:b], log.command_time, log.command) for a, b in pairs]
+
+
+def combinations(numbers: DriveNumbers, information: Array) -> tuple[str, ...]:
+    """What the logs cannot tell, in words: directions of the unknowns, each by its own spread, that change nothing."""
+    scale = numbers.spreads
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    found = list[str]()
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value > UNTOLD_INFORMATION:
+            break
+        largest = np.abs(vector).max()
+        named = [u.name for u, part in zip(numbers.unknowns, vector, strict=True) if abs(part) > LEAST_PART * largest]
+        if len(named) == 1:
+            found.append(f"the logs say next to nothing of {named[0]}")
+        else:
+            found.append(f"{', '.join(named)} change together with next to no effect; give one of them (known:)")
+    return tuple(found)
+
+
+def remarks(
+    robot: Robot,
+    numbers: DriveNumbers,
+    fitted: FittedDrives,
+    found: Sequence[Population],
+    untold: Sequence[str],
+    logs: Sequence[Recording],
+) -> tuple[Note, ...]:
+    notes = [warning("cannot be told apart", text) for text in untold]
+    sizes = np.array([np.ptp(np.vstack([log.q[:, [j]] for log in logs])) for j in range(robot.n)])
+    lasting = [j for j in range(robot.n) if fitted.repeats[j] > LARGE_REPEATS]
+    for j in lasting:
+        share = 100.0 * fitted.sigma[j] / max(sizes[j], 1e-12)
+        notes.append(
+            warning(
+                "model error",
+                f"residuals of {1e3 * fitted.sigma[j]:.2g} mrad ({share:.2g} % of the motion) last for "
+                f"{fitted.repeats[j]:.0f} samples: they are no noise, but what armature, damping and dry friction do "
+                "not describe; σ counts it",
+                robot.joint_names[j],
+            )
+        )
+    for one in found:
+        names = ", ".join(robot.joint_names[numbers.unknowns[k].joints[0]] for k in one.members)
+        notes.append(
+            note(
+                "drives that are alike",
+                f"{one.kind} of {names} differs by {100 * one.spread:.0f} % (σ), as the logs say",
+            )
+        )
+    return tuple(notes)

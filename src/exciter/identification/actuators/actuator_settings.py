@@ -1,0 +1,155 @@
+"""``actuators:`` of the file of ``--config``: the control law of the drives, what of it is unknown, how it is fitted.
+
+actuators:
+  control: {kp: 20, kd: 1.5, limit: {'*calf*': 45.4, '*': 23.7}}   # τ = Kp (command − q) − Kd q̇; or by joint or pattern
+  unknown: [armature, damping, friction, offset, delay]            # also kp, kd, limit, bias
+  shared: {armature: ['*_hip_*', '*_thigh_*', '*_calf_*']}         # joints of a pattern have one value
+  alike: true                     # joints that the description makes alike are, about, as far as the logs say so
+  known: {friction: {FL_calf: 0.8}}   # values that are held
+  segment: 2.0                    # [s] simulated at a time, from a state of its own
+  simulator: {integrator: implicitfast, step: 0.0025}              # the MJCF's own unless given"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from exciter.errors import ExciterError, ParameterError, unknown_name
+from exciter.settings import ByName, Number, OneWord, Settings
+from exciter.settings.field_markers import Flag, Kind, ListOfTexts, Refused
+from exciter.typing import Array
+
+
+@dataclass(frozen=True)
+class ActuatorKind:
+    """One number of every drive. positive: searched by its logarithm. scale: of what people write, where nothing is
+    known. spread: relative σ (of the logarithm), or σ in its unit, by which a value may differ from its start."""
+
+    word: str
+    title: str
+    unit: str
+    positive: bool
+    scale: float
+    spread: float
+
+
+ACTUATOR_KINDS = {
+    kind.word: kind
+    for kind in (
+        ActuatorKind("armature", "rotor inertia behind the gear", "kg·m²", True, 0.01, 3.0),
+        ActuatorKind("damping", "viscous friction", "N·m·s/rad", True, 0.1, 3.0),
+        ActuatorKind("friction", "dry friction", "N·m", True, 0.1, 3.0),
+        ActuatorKind("kp", "stiffness of the control", "N·m/rad", True, 20.0, 1.0),
+        ActuatorKind("kd", "damping of the control", "N·m·s/rad", True, 0.5, 1.0),
+        ActuatorKind("limit", "torque limit", "N·m", True, 30.0, 1.0),
+        ActuatorKind("offset", "constant torque", "N·m", False, 0.0, 10.0),
+        ActuatorKind("bias", "encoder minus true position", "rad", False, 0.0, 0.1),
+        ActuatorKind("delay", "from command to torque", "s", False, 0.0, 0.02),
+        ActuatorKind("measurement_delay", "from position to log", "s", False, 0.0, 0.02),
+    )
+}
+DRIVE_KINDS = ("armature", "damping", "friction")  #: of the mechanism, which a description may give
+SHARED_BY_ALL = ("delay", "measurement_delay")  #: unless settings say otherwise
+INTEGRATORS = ("implicitfast", "euler")
+DEFAULT_UNKNOWN = ("armature", "damping", "friction", "offset", "delay")
+
+
+@dataclass(frozen=True)
+class ByPattern(Kind):
+    """One number for all joints, or by joint or wildcard; the first pattern that fits counts."""
+
+    number: Number
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.number.wanted}, or one by joint or pattern"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> Mapping[str, float]:
+        if isinstance(given, Mapping):
+            return {str(name): self.number.number(value) for name, value in given.items()}
+        return {"*": self.number.number(given)}
+
+    def schema(self) -> dict[str, Any]:
+        one = self.number.schema()
+        return {"anyOf": [one, {"type": "object", "additionalProperties": one}]}
+
+
+def by_pattern(given: Mapping[str, float], joints: Sequence[str], what: str) -> Array:
+    """(n,) of the joints; NaN where no pattern fits."""
+    for pattern in given:
+        if not any(fnmatchcase(name, pattern) for name in joints):
+            raise ParameterError(f"{what}: {unknown_name('joint', pattern, joints)}")
+    fits = [[value for pattern, value in given.items() if fnmatchcase(name, pattern)] for name in joints]
+    return np.array([found[0] if found else np.nan for found in fits])
+
+
+POSITIVE_BY_PATTERN = ByPattern(Number(above=0.0))
+
+
+@dataclass(frozen=True)
+class PositionControl(Settings):
+    """What the drives do with a command: τ = clip(Kp (command(t − delay) − q − bias) − Kd q̇, ± limit). kp [N·m/rad], kd
+    [N·m·s/rad], limit [N·m] by joint or pattern; without a limit the robot's own.
+
+    >>> ex.PositionControl(kp=20.0, kd={"*knee": 1.0, "*": 1.5}).kd
+    {'*knee': 1.0, '*': 1.5}"""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
+    kp: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN]
+    kd: Annotated[Mapping[str, float], ByPattern(Number(least=0.0))] = field(default_factory=lambda: {"*": 0.0})
+    limit: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SimulatorSettings(Settings):
+    """MuJoCo's integrator and step [s]; None: as the MJCF has them, else implicitfast and 2 ms at most, an even part of
+    what the log has between its samples."""
+
+    integrator: Annotated[str | None, OneWord(INTEGRATORS)] = None
+    step: Annotated[float | None, Number(above=0.0, most=0.1, unit="s")] = None
+
+
+@dataclass(frozen=True)
+class KindNames(Kind):
+    """Words of ``ACTUATOR_KINDS``."""
+
+    wanted = f"a list of {', '.join(ACTUATOR_KINDS)}"
+
+    def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
+        words = ListOfTexts("numbers of drives").check(given, context)
+        for word in words:
+            if word not in ACTUATOR_KINDS:
+                raise Refused(f": {unknown_name('kind', word, tuple(ACTUATOR_KINDS))}")
+        return tuple(dict.fromkeys(words))
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"enum": list(ACTUATOR_KINDS)}}
+
+
+@dataclass(frozen=True)
+class ActuatorSettings(Settings):
+    """control: None is refused. unknown: what is sought. shared:
+    joints of one pattern have one value, by kind. alike: joints of which the description says the same differ by as
+    much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
+    are. loss: in σ of residuals, beyond which they count less.
+
+    >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
+    2.0"""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
+    control: PositionControl | None = None
+    unknown: Annotated[tuple[str, ...], KindNames()] = DEFAULT_UNKNOWN
+    shared: Annotated[Mapping[str, tuple[str, ...]], ByName(ListOfTexts("patterns"), tuple(ACTUATOR_KINDS), "kind")] = (
+        field(default_factory=dict)
+    )
+    alike: Annotated[bool, Flag()] = True
+    known: Annotated[Mapping[str, Mapping[str, float]], ByName(ByPattern(Number()), tuple(ACTUATOR_KINDS), "kind")] = (
+        field(default_factory=dict)
+    )
+    segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
+    loss: Annotated[float | None, Number(above=0.0, open="none")] = 3.0
+    simulator: SimulatorSettings = field(default_factory=SimulatorSettings)

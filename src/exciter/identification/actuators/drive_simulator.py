@@ -1,0 +1,179 @@
+"""The closed loop of command and drive as MuJoCo simulates it, many roll-outs at a time.
+
+τ = clip(Kp (command(t − delay) − q − bias) − Kd q̇ + offset, ± limit) is MuJoCo's affine actuator, so that all of a
+roll-out happens inside MuJoCo: its integrator, armature, damping and frictionloss, which is where the numbers go. With
+implicitfast the control's damping is integrated implicitly, as that of a drive that runs much faster than the step;
+with euler it is explicit, as a loop that computes torques once per step. Contacts and joint stops are left out: a robot
+that hangs or is clamped touches neither. The encoder says q(t − measurement delay) + bias. Commands are straight lines
+between samples, and positions cubics between steps, so that delays need not be whole steps."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from exciter.errors import RobotError
+from exciter.experiment.virtual.plant import body_tree, engine
+from exciter.identification.actuators.actuator_settings import SimulatorSettings
+from exciter.identification.actuators.drive_numbers import Numbers
+from exciter.robot.mjcf_model import compiled
+from exciter.robot.robot import Robot
+from exciter.robot.xml_safety import parse_xml
+from exciter.typing import Array, Index
+
+LONGEST_STEP_S = 0.0025  #: of a simulation whose description has none
+SOLVER_ITERATIONS, SOLVER_TOLERANCE = 100, 1e-12  #: of friction, so that differences of roll-outs are smooth
+#: solimp of friction that is spread over speeds around zero: where roll-outs stick, they have no slope
+SOFT_FRICTION = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples of a log that are simulated from one state: time (N,) [s], position (N, n) and the command around them
+    (M, n) at its own instants (M,)."""
+
+    log: int
+    time: Array
+    q: Array
+    command_time: Array
+    command: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DriveSimulator:
+    """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints. step [s]."""
+
+    robot: Robot
+    model: Any
+    dof: Index
+    step: float
+
+    @property
+    def n(self) -> int:
+        return self.robot.n
+
+    def with_numbers(self, numbers: Numbers, softness: float | None = None) -> Any:
+        """MuJoCo's model with these drives; softness: solimp of friction instead of the description's."""
+        mujoco, model = engine(), copy.copy(self.model)
+        model.dof_armature[self.dof] = numbers["armature"]
+        model.dof_damping[self.dof] = numbers["damping"]
+        model.dof_frictionloss[self.dof] = numbers["friction"]
+        model.actuator_gainprm[:, 0] = numbers["kp"]
+        model.actuator_biasprm[:, 0] = numbers["offset"]
+        model.actuator_biasprm[:, 1] = -numbers["kp"]
+        model.actuator_biasprm[:, 2] = -numbers["kd"]
+        finite = np.isfinite(numbers["limit"])
+        model.actuator_forcelimited[:] = finite
+        model.actuator_forcerange[finite, 1] = numbers["limit"][finite]
+        model.actuator_forcerange[finite, 0] = -numbers["limit"][finite]
+        if softness is not None:
+            model.dof_solimp[:, :2] = softness
+        mujoco.mj_setConst(model, mujoco.MjData(model))  # what friction is scaled by follows the rotors
+        return model
+
+    def roll(self, model: Any, numbers: Numbers, states: Array, stretches: Sequence[Stretch]) -> list[Array]:
+        """What the encoder would say (N, n) at the instants of each stretch, from states (S, 2 n) of encoder position
+        and velocity at its first sample."""
+        return self.roll_many([(model, numbers, states)], stretches)[0]
+
+    def roll_many(self, runs: Sequence[tuple[Any, Numbers, Array]], stretches: Sequence[Stretch]) -> list[list[Array]]:
+        """The same of several models at once."""
+        from mujoco import rollout
+
+        h, n = self.step, self.n
+        steps = [int(np.ceil((s.time[-1] - s.time[0]) / h - 1e-9)) + 1 for s in stretches]
+        most = max(steps)
+        models, starts, controls = list[Any](), list[Array](), list[Array]()
+        for model, numbers, states in runs:
+            for stretch, state in zip(stretches, states, strict=True):
+                begin = stretch.time[0] - numbers["measurement_delay"][0]
+                grid = begin + h * np.arange(most)
+                models.append(model)
+                begun = np.zeros(1 + 2 * n)  # time, qpos, qvel
+                begun[1 + self.dof], begun[1 + n + self.dof] = state[:n] - numbers["bias"], state[n:]
+                starts.append(begun)
+                controls.append(commanded(stretch, grid, numbers))
+        batch, _ = rollout.rollout(models, [engine().MjData(self.model)], np.array(starts), np.array(controls))
+        found, k = list[list[Array]](), 0
+        for _, numbers, states in runs:
+            own = list[Array]()
+            for stretch, state in zip(stretches, states, strict=True):
+                q = np.vstack([state[:n] - numbers["bias"], batch[k][:, 1 + self.dof]])
+                v = np.vstack([state[n:], batch[k][:, 1 + n + self.dof]])
+                own.append(_between(stretch.time - stretch.time[0], q, v, h) + numbers["bias"])
+                k += 1
+            found.append(own)
+        return found
+
+
+def commanded(stretch: Stretch, grid: Array, numbers: Numbers) -> Array:
+    """(T, n) what the drives are told at instants (T,), less the encoder's bias."""
+    told = np.empty((len(grid), stretch.command.shape[1]))
+    for j in range(told.shape[1]):
+        told[:, j] = np.interp(grid - numbers["delay"][j], stretch.command_time, stretch.command[:, j])
+    return told - numbers["bias"]
+
+
+def _between(time: Array, q: Array, v: Array, h: float) -> Array:
+    """Positions (N, n) at instants (N,) after the first of states (T, n) at steps of h: cubics through both ends."""
+    k = np.clip((time / h).astype(int), 0, len(q) - 2)
+    x = (time / h - k)[:, None]
+    way, a, b = q[k + 1] - q[k], h * v[k], h * v[k + 1]
+    return np.asarray(q[k] + x * (a + x * (3.0 * way - 2.0 * a - b + x * (a + b - 2.0 * way))))
+
+
+def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
+    """Of a robot on a fixed base; interval [s]: between samples of the log."""
+    mujoco = engine()
+    if robot.coupling is not None:
+        raise RobotError(
+            "bodies of this robot follow others (mimic joints or loops); its drives cannot be found from commands yet; "
+            "lock what follows (lock: [name])"
+        )
+    if robot.free_base:
+        raise RobotError("the base is free; drives are found with the robot clamped or hung: give base: fixed")
+    spec, _ = body_tree(robot)
+    option, own = spec.option, _options(robot)
+    integrator = settings.integrator or own["integrator"]
+    step = settings.step or own["step"] or interval / np.ceil(interval / LONGEST_STEP_S - 1e-9)
+    option.timestep, option.iterations, option.tolerance = float(step), SOLVER_ITERATIONS, SOLVER_TOLERANCE
+    option.integrator = (
+        mujoco.mjtIntegrator.mjINT_EULER if integrator == "euler" else mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    )
+    option.disableflags = mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    for k in range(robot.n):
+        actuator = spec.add_actuator(name=f"drive{k}", target=f"link{k}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    model = spec.compile()
+    dof = np.array([int(model.joint(f"link{i}").dofadr[0]) for i in range(robot.n)], dtype=np.int64)
+    for j, (solref, solimp) in zip(dof, own["friction"], strict=False):  # nothing where the file says nothing
+        model.dof_solref[j], model.dof_solimp[j] = solref, solimp
+    return DriveSimulator(robot, model, dof, float(step))
+
+
+def _options(robot: Robot) -> dict[str, Any]:
+    """Integrator, step and how hard friction is, of the robot's MJCF where it has one."""
+    nothing: dict[str, Any] = {"integrator": "implicitfast", "step": None, "friction": []}
+    if robot.file is None or robot.file.suffix.lower() not in (".xml", ".mjcf"):
+        return nothing
+    root = parse_xml(robot.file)
+    if root.tag != "mujoco":
+        return nothing
+    spec = compiled(root, robot.file, robot.file.parent).spec
+    euler = spec.option.integrator == engine().mjtIntegrator.mjINT_EULER
+    said = {word for option in root.findall("option") for word in option.attrib}
+    joints = {joint.name: joint for joint in spec.joints}
+    friction = [
+        (np.array(joints[name].solref_friction), np.array(joints[name].solimp_friction))
+        for name in robot.joint_names
+        if name in joints
+    ]
+    return {
+        "integrator": "euler" if euler and "integrator" in said else "implicitfast",
+        "step": float(spec.option.timestep) if "timestep" in said else None,
+        "friction": friction if len(friction) == robot.n else [],
+    }

@@ -1,0 +1,295 @@
+"""Output error by multiple shooting: the closed loop, simulated freely in stretches, beside what the encoder said.
+
+Minimised is Σ ρ((y − ŷ(θ, x₀)) / σ_j) over all stretches, with θ the numbers of the drives and x₀ the state at the
+beginning of each stretch, by Gauss–Newton with Levenberg's damping. Slopes are differences of roll-outs; an unknown
+moves the limb of its drive and no other, so that unknowns of different limbs are tried in one roll-out (a colouring of
+the unknowns). States of a stretch are eliminated from its normal equations (Schur's complement), so that costs grow
+with the number of stretches and not with its cube.
+
+Errors of a wrong model last: neighbouring residuals say the same again. Information is divided by how many samples say
+one thing, 1 + 2 Σ ρ_k of each joint's residuals, before it meets priors, and σ comes from scores with all their lags
+(``correlated_scores``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from exciter.errors import ExciterError
+from exciter.identification.actuators.drive_numbers import DriveNumbers
+from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch
+from exciter.typing import Array
+
+COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, and in units of a kind
+POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
+LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
+LARGEST_DELAY_STEP_S = 2e-3
+CONVERGED_COST = 1e-6  #: relative decrease of the cost that ends a search
+LARGEST_DAMPING = 1e8
+MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
+STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
+DIVERGED_RAD = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """A prior: ½ (x − mean)ᵀ weight (x − mean) on the coordinates."""
+
+    mean: Array
+    weight: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FittedDrives:
+    """x (p,): coordinates; states (S, 2 n); simulated: encoder positions of each stretch. information (p, p): of the
+    samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ
+    (n,) [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted
+    once."""
+
+    x: Array
+    states: Array
+    simulated: list[Array]
+    information: Array
+    scores: list[Array]
+    sigma: Array
+    repeats: Array
+    rollouts: int
+    cost: float
+    trace: tuple[float, ...] = field(default=())
+
+
+class ShootingProblem:
+    """Stretches of logs, the simulator, and what is sought."""
+
+    def __init__(
+        self, simulator: DriveSimulator, numbers: DriveNumbers, stretches: Sequence[Stretch], loss: float | None
+    ) -> None:
+        self.simulator, self.numbers, self.stretches, self.loss = simulator, numbers, list(stretches), loss
+        self.limbs = [list(limb) for limb in simulator.robot.limbs]
+        self.limb_of = {j: k for k, limb in enumerate(self.limbs) for j in limb}
+        self.colours = _coloured([{self.limb_of[j] for j in u.joints} for u in numbers.unknowns])
+        self.state_colours = [
+            [limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))
+        ]
+        self.rollouts = 0
+
+    def begin(self) -> Array:
+        """(S, 2 n): the first sample of every stretch, and the speed there."""
+        return np.array([np.concatenate([s.q[0], first_speed(s)]) for s in self.stretches])
+
+    def simulate(self, x: Array, states: Array, softness: float | None = None) -> list[Array]:
+        numbers = self.numbers.at(x)
+        self.rollouts += 1
+        model = self.simulator.with_numbers(numbers, softness)
+        return self.simulator.roll(model, numbers, states, self.stretches)
+
+    def slopes(
+        self, x: Array, states: Array, now: list[Array], softness: float | None
+    ) -> tuple[list[Array], list[Array]]:
+        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs."""
+        unknowns, n = self.numbers.unknowns, self.simulator.n
+        runs = list[tuple[object, dict[str, Array], Array]]()
+        here = self.numbers.at(x)
+        for colour in self.colours:
+            moved = np.array(x)
+            for k in colour:
+                moved[k] += COORDINATE_STEP[unknowns[k].kind.positive]
+            numbers = self.numbers.at(moved)
+            runs.append((self.simulator.with_numbers(numbers, softness), numbers, states))
+        model = self.simulator.with_numbers(here, softness)
+        for part, step in ((0, POSITION_STEP_RAD), (n, VELOCITY_STEP)):
+            for joints in self.state_colours:
+                moved_states = np.array(states)
+                moved_states[:, [part + j for j in joints]] += step
+                runs.append((model, here, moved_states))
+        self.rollouts += len(runs)
+        found = self.simulator.roll_many(runs, self.stretches)
+        by_theta = [np.zeros((len(s.time), n, len(x))) for s in self.stretches]
+        by_state = [np.zeros((len(s.time), n, 2 * n)) for s in self.stretches]
+        for colour, run in zip(self.colours, found, strict=False):
+            for k in colour:
+                own = sorted(j for limb in {self.limb_of[j] for j in unknowns[k].joints} for j in self.limbs[limb])
+                step = COORDINATE_STEP[unknowns[k].kind.positive]
+                for s in range(len(self.stretches)):
+                    by_theta[s][:, own, k] = (run[s] - now[s])[:, own] / step
+        rest = found[len(self.colours) :]
+        for part, step, runs_of in (
+            (0, POSITION_STEP_RAD, rest[: len(self.state_colours)]),
+            (n, VELOCITY_STEP, rest[len(self.state_colours) :]),
+        ):
+            for joints, run in zip(self.state_colours, runs_of, strict=True):
+                for j in joints:
+                    own = self.limbs[self.limb_of[j]]
+                    for s in range(len(self.stretches)):
+                        by_state[s][:, own, part + j] = (run[s] - now[s])[:, own] / step
+        return by_theta, by_state
+
+    def cost(
+        self, simulated: list[Array], sigma: Array, x: Array, states: Array, repeats: Array, prior: Penalty
+    ) -> float:
+        total = 0.0
+        for stretch, said in zip(self.stretches, simulated, strict=True):
+            r = np.abs(stretch.q - said) / sigma
+            if not np.isfinite(r).all() or np.abs(said).max() > DIVERGED_RAD:
+                return np.inf
+            loss = r**2 if self.loss is None else np.where(r <= self.loss, r**2, 2.0 * self.loss * r - self.loss**2)
+            total += float((loss / repeats).sum())
+        off = x - prior.mean
+        slack = (states - self.begin())[:, self.simulator.n :] / STATE_VELOCITY_SIGMA
+        return total + float(off @ prior.weight @ off) + float((slack**2).sum())
+
+    def fit(
+        self,
+        x: Array,
+        prior: Penalty,
+        states: Array | None = None,
+        *,
+        softness: float | None = None,
+        iterations: int = 12,
+        tell: Callable[[str], None] | None = None,
+    ) -> FittedDrives:
+        """From coordinates x (p,) and states (S, 2 n)."""
+        states = self.begin() if states is None else np.array(states)
+        simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
+        if not all(np.isfinite(said).all() for said in simulated):
+            raise ExciterError(
+                "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
+            )
+        for count in range(iterations + 1):
+            residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
+            sigma, repeats = robust_sigma(residuals), repeated(residuals)
+            by_theta, by_state = self.slopes(x, states, simulated, softness)
+            information, gradient, back, scores = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
+            cost = self.cost(simulated, sigma, x, states, repeats, prior)
+            trace.append(cost)
+            last = count == iterations
+            improved = False
+            right = gradient - prior.weight @ (x - prior.mean)
+            while not last and damping < LARGEST_DAMPING:
+                left = information + prior.weight
+                step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
+                step = np.clip(step, -self._largest, self._largest)
+                tried_x = x + step
+                tried_states = states + np.array([b + a @ step for a, b in back])
+                tried = self.simulate(tried_x, tried_states, softness)
+                new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
+                if new < cost:
+                    improved, damping = True, max(0.1 * damping, 1e-10)
+                    break
+                damping = max(10.0 * damping, 1e-6)
+            if tell is not None:
+                rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
+                tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
+            if not improved or (done := (cost - new) < CONVERGED_COST * cost):
+                if improved and done:
+                    x, states, simulated = tried_x, tried_states, tried
+                break
+            x, states, simulated = tried_x, tried_states, tried
+        return FittedDrives(
+            x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
+        )
+
+    @property
+    def _largest(self) -> Array:
+        return np.array(
+            [LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_LOGARITHM_STEP for u in self.numbers.unknowns]
+        )
+
+    def _normal(
+        self,
+        residuals: list[Array],
+        by_theta: list[Array],
+        by_state: list[Array],
+        states: Array,
+        sigma: Array,
+        repeats: Array,
+    ) -> tuple[Array, Array, list[tuple[Array, Array]], list[Array]]:
+        """Information and gradient of θ with states eliminated; for each stretch the step of its state as (A, b):
+        b + A · step of θ; scores (N, p) of its samples."""
+        p, n, begun = len(self.numbers.unknowns), self.simulator.n, self.begin()
+        information, gradient = np.zeros((p, p)), np.zeros(p)
+        back, scores = list[tuple[Array, Array]](), list[Array]()
+        for s, residual in enumerate(residuals):
+            scaled = residual / sigma
+            weight = np.ones_like(scaled)
+            if self.loss is not None:
+                weight = np.minimum(1.0, self.loss / np.maximum(np.abs(scaled), 1e-12))
+            root = np.sqrt(weight / repeats) / sigma
+            theta = (by_theta[s] * root[:, :, None]).reshape(-1, p)
+            state = (by_state[s] * root[:, :, None]).reshape(-1, 2 * n)
+            r = (residual * root).ravel()
+            xx, right = state.T @ state, state.T @ r
+            tie = np.zeros(2 * n)
+            tie[n:] = STATE_VELOCITY_SIGMA**-2
+            right = right - tie * (states[s] - begun[s])
+            xx[np.diag_indices(2 * n)] += tie + 1e-9 * np.diag(xx).max()
+            solved = np.linalg.solve(xx, np.column_stack([right, state.T @ theta]))
+            free = theta - state @ solved[:, 1:]
+            information += theta.T @ free
+            gradient += theta.T @ r - theta.T @ (state @ solved[:, 0])
+            back.append((-solved[:, 1:], solved[:, 0]))
+            scores.append((free * r[:, None]).reshape(len(residual), n, p).sum(axis=1))
+        return 0.5 * (information + information.T), gradient, back, scores
+
+
+def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
+    """Unknowns that touch no limb in common go together: the first colour that is free."""
+    colours, used = list[list[int]](), list[set[int]]()
+    for k, limbs in enumerate(touched):
+        for colour, taken in zip(colours, used, strict=True):
+            if not taken & limbs:
+                colour.append(k)
+                taken |= limbs
+                break
+        else:
+            colours.append([k])
+            used.append(set(limbs))
+    return colours
+
+
+def first_speed(stretch: Stretch, samples: int = 9) -> Array:
+    """(n,) at the first sample, by a parabola through the next ones."""
+    t = stretch.time[:samples] - stretch.time[0]
+    return np.asarray(np.polynomial.polynomial.polyfit(t, stretch.q[:samples], min(2, len(t) - 1))[1])
+
+
+def robust_sigma(residuals: Sequence[Array]) -> Array:
+    """(n,) of all stretches, by the median: outliers do not count."""
+    stacked = np.abs(np.vstack(residuals))
+    return np.maximum(1.4826 * np.median(stacked, axis=0), 1e-9)
+
+
+def repeated(residuals: Sequence[Array]) -> Array:
+    """(n,) 1 + 2 Σ ρ_k: as how many samples of residuals that were white one counts; the sum ends where it first is
+    not positive any more (Geyer)."""
+    n = residuals[0].shape[1]
+    most = max(2, int(MOST_LAG_SHARE * min(map(len, residuals))))
+    found = np.ones(n)
+    for j in range(n):
+        centred = [r[:, j] for r in residuals]
+        power = sum(float(c @ c) for c in centred)
+        if power <= 0.0:
+            continue
+        total = 1.0
+        for lag in range(1, most, 2):
+            pair = sum(sum(float(c[k:] @ c[:-k]) for c in centred) / power for k in (lag, lag + 1))
+            if pair <= 0.0:
+                break
+            total += 2.0 * pair
+        found[j] = max(1.0, total)
+    return found
+
+
+def correlated_scores(scores: Sequence[Array], lags: int) -> Array:
+    """(p, p) covariance of the sum of scores (N, p) of each stretch, with neighbours up to ``lags`` (Bartlett's
+    weights)."""
+    p = scores[0].shape[1]
+    total = np.zeros((p, p))
+    for s in scores:
+        total += s.T @ s
+        for k in range(1, min(lags, len(s) - 1) + 1):
+            cross = s[k:].T @ s[:-k]
+            total += (1.0 - k / (lags + 1.0)) * (cross + cross.T)
+    return total
