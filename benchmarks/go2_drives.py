@@ -1,6 +1,6 @@
 """Drives of a real quadruped from command and encoder: first 60 % of a log, then the rest simulated freely.
 
-    python benchmarks/go2_drives.py [--data DIR] [--config F]
+    python benchmarks/go2_drives.py [--data DIR]
 
 Prints rms [mrad] of simulated minus measured for the part that was not used, before and after, joint by joint,
 roll-outs and processor time."""

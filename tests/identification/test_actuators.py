@@ -162,9 +162,8 @@ def test_exported_files_have_the_drives_and_nothing_else(robot, tmp_path):
             mujoco.mj_step(model, data)
 
 
-def test_the_scale_of_torque_is_told_apart_by_weight_alone(robot):
-    """Without gravity kp, kd, armature and friction of the last joint grow together with nothing; given kp they do not.
-    And no log tells the delay of commands from that of measurements."""
+def test_no_log_tells_the_delay_of_commands_from_that_of_measurements(robot):
+    """The sum alone shows: said in words."""
     asked = settings(unknown=("delay", "measurement_delay"))
     posed = problem(robot, noisy(1, seconds=4.0), asked)
     fitted = posed.fit(

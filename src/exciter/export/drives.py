@@ -2,7 +2,7 @@
 
 MJCF: armature, damping, frictionloss of joints; kp, kv and forcerange where the file has position actuators. Of other
 actuators the control law is outside of MuJoCo, and stays there. URDF: damping and friction of <dynamics>; it has no
-place for the rotor inertia, which a comment says."""
+place for the rotor inertia."""
 
 from __future__ import annotations
 
