@@ -14,7 +14,13 @@ from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
 from exciter.identification.actuators.alike import Population, populations, pull_together
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
-from exciter.identification.actuators.drive_simulator import SOFT_FRICTION, DriveSimulator, Stretch, drive_simulator
+from exciter.identification.actuators.drive_simulator import (
+    SOFT_FRICTION,
+    DriveSimulator,
+    Stretch,
+    drive_simulator,
+    refuse_others,
+)
 from exciter.identification.actuators.linear_start import linear_start
 from exciter.identification.actuators.shooting_fit import (
     FittedDrives,
@@ -132,6 +138,7 @@ def fit_actuators(
 ) -> ActuatorFit:
     """Numbers of the drives for which the simulated robot does what the encoder said."""
     say = tell or (lambda words: None)
+    refuse_others(robot)  # before a log is asked how a free base moved
     logs = [checked(recording.arranged(robot), robot) for recording in recordings]
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
     simulator = drive_simulator(robot, settings.simulator, interval)

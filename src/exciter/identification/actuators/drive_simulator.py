@@ -126,9 +126,8 @@ def _between(time: Array, q: Array, v: Array, h: float) -> Array:
     return np.asarray(q[k] + x * (a + x * (3.0 * way - 2.0 * a - b + x * (a + b - 2.0 * way))))
 
 
-def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
-    """Of a robot on a fixed base; interval [s]: between samples of the log."""
-    mujoco = engine()
+def refuse_others(robot: Robot) -> None:
+    """Robots whose drives cannot be found this way."""
     if robot.coupling is not None:
         raise RobotError(
             "bodies of this robot follow others (mimic joints or loops); its drives cannot be found from commands yet; "
@@ -136,6 +135,12 @@ def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) 
         )
     if robot.free_base:
         raise RobotError("the base is free; drives are found with the robot clamped or hung: give base: fixed")
+
+
+def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
+    """Of a robot on a fixed base; interval [s]: between samples of the log."""
+    refuse_others(robot)
+    mujoco = engine()
     spec, _ = body_tree(robot)
     option, own = spec.option, _options(robot)
     integrator = settings.integrator or own["integrator"]
