@@ -122,6 +122,8 @@ def log_files() -> dict[str, bytes]:
             path = write(at, table[:30, :4])
             if path.is_file():
                 files[f"{kind}{path.suffix}"] = path.read_bytes()
+            elif kind == "sage":
+                files |= {f"{file.stem}.list": file.read_bytes() for file in path.iterdir()}
     return files
 
 
@@ -254,6 +256,18 @@ def table(path: Path, rng: random.Random) -> None:
         pass
     if rng.random() < 0.3:
         open_recording(path).read()
+
+
+def lists(path: Path, rng: random.Random) -> None:
+    """A folder of SAGE, of which one file, or both, are damaged."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole = log_files()
+        both = {name: whole[f"{name}.list"] for name in ("control", "state_motor")}
+        for name in rng.choice((["control"], ["state_motor"], list(both))):
+            both[name] = path.read_bytes()
+        for name, content in both.items():
+            (Path(folder) / f"{name}.csv").write_bytes(content)
+        table(Path(folder), rng)
 
 
 def trajectory(path: Path, rng: random.Random) -> None:
@@ -436,6 +450,7 @@ READERS: dict[str, Reader] = {
     "mat": Reader(table, _chosen(log_files, ".mat", "binary"), 6),
     "pt": Reader(table, _chosen(log_files, ".pt", "zip"), 6),
     "parquet": Reader(table, _chosen(log_files, ".parquet", "binary"), 4),
+    "sage": Reader(lists, _chosen(log_files, ".list", "text"), 4),
     "mcap": Reader(table, _chosen(log_files, ".mcap", "binary"), 1),
     "db3": Reader(table, _chosen(log_files, ".db3", "binary"), 0.5),
     "trajectory-csv": Reader(trajectory, _chosen(motion_files, ".csv", "text"), 10),

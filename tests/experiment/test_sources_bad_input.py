@@ -27,7 +27,7 @@ from exciter.experiment.sources import source as source_module
 from exciter.experiment.sources.delimited import DelimitedText
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.open_source import open_source
-from support.log_files import bag, joint_state, mat, npy, npz, parquet, table, text, torch, write_bag
+from support.log_files import bag, joint_state, mat, npy, npz, parquet, sage, table, text, torch, write_bag
 
 MEGABYTES = 40  # that reading a small file may take
 
@@ -585,6 +585,7 @@ SEEDS: dict[str, Callable[[Path, np.ndarray], Path]] = {
     "pt": torch("<", zipfile.ZIP_STORED),
     "pt-packed": torch(">", zipfile.ZIP_DEFLATED),
     "parquet": parquet,
+    "sage": sage,
     "sqlite": bag("sqlite3"),
     "mcap": bag("mcap"),
     "mcap-packed": bag("mcap", "storage", single=True),

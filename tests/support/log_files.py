@@ -71,6 +71,16 @@ def parquet(folder: Path, table: np.ndarray) -> Path:
     return folder / "log.parquet"
 
 
+def sage(folder: Path, table: np.ndarray) -> Path:
+    """Every sample as state, every third as command."""
+    made = folder / "sage"
+    made.mkdir()
+    for name, kind, rows in (("state_motor", "STATE_MOTOR", table), ("control", "CONTROL", table[::3])):
+        lines = [f'{kind},{float(row[0])!r},"{row[1:].tolist()}"' for row in rows]
+        (made / f"{name}.csv").write_text("\n".join(["type,timestamp,positions", *lines]) + "\n")
+    return made
+
+
 def joint_state(types: Any, stamp: int, names: list[str], **values: Any) -> Any:
     """A message; stamp [ns]; position, velocity, effort as given, else empty."""
     message = types.types
@@ -138,6 +148,7 @@ WRITERS: dict[str, tuple[Callable[[Path, np.ndarray], Path], list[str]]] = {
     "pt": (torch("<", zipfile.ZIP_STORED), ["time", "rec/q[0]", "rec/q[1]", "rec/q[2]"]),
     "pt-packed": (torch(">", zipfile.ZIP_DEFLATED), ["time", "rec/q[0]", "rec/q[1]", "rec/q[2]"]),
     "parquet": (parquet, ["time", "q[0]", "q[1]", "q[2]"]),
+    "sage": (sage, ["timestamp", "positions[0]", "positions[1]", "positions[2]"]),
     "sqlite": (bag("sqlite3"), ["time", "a.position", "b.position", "a.velocity"]),
     "sqlite-message": (bag("sqlite3", "message"), ["time", "a.position", "b.position", "a.velocity"]),
     "db3": (bag("sqlite3", single=True), ["time", "a.position", "b.position", "a.velocity"]),

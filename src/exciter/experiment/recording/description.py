@@ -28,6 +28,7 @@ from exciter.typing import Array
 NATIVE_NPZ = "exciter-npz"
 PROGRAM_FORMATS = (  # each a YAML file of formats/
     "exciter", "ur-rtde", "libfranka", "ros2", "lerobot", "mujoco-isaac", "unitree", "dynamixel", "ros2-control",
+    "sage",
 )  # fmt: skip
 LOG_FORMATS = tuple(dict.fromkeys((*READERS, *PROGRAM_FORMATS)))
 JOINT_SECTIONS = ("position", "velocity", "torque", "current", "command")
@@ -40,8 +41,9 @@ MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow 
 
 @cache
 def preset(name: str) -> Mapping[str, Any]:
-    """Of logs of a known program: a recording.yaml without ``file`` that is part of Exciter, and ``recognise``: columns
-    that such a log has; empty for files that have no meaning of their own."""
+    """Of logs of a known program: a recording.yaml without ``file`` that is part of Exciter, ``recognise``: columns that
+    such a log has, and ``asks``: signals whose unit it cannot know, and how to say it; empty for files that have no meaning of their
+    own."""
     if name not in (*PROGRAM_FORMATS, NATIVE_NPZ):
         return MappingProxyType({"reader": name})
     data: dict[str, Any] = read_yaml(Path(__file__).parent / "formats" / f"{name}.yaml", "format")
@@ -64,7 +66,7 @@ def recognised(source: Source) -> str | None:
 
 def completed(given: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
     """What a user gave, and what a format says where they did not; null takes it away."""
-    known = {key: value for key, value in preset.items() if key not in ("recognise", "reader")}
+    known = {key: value for key, value in preset.items() if key not in ("recognise", "reader", "asks")}
     merged = {**known, **given}
     for key, value in given.items():
         counted = isinstance(value, Mapping) and "rate" in value  # instead of the format's column of time

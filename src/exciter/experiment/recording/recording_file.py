@@ -22,6 +22,7 @@ from exciter.experiment.recording.recording import About, Recording, Repairs, So
 from exciter.experiment.recording.signal_columns import JOINT_PLACEHOLDER, UNITS, Signal, find, group, joints_of
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, open_source
 from exciter.experiment.sources.parquet import INFO_FILE
+from exciter.experiment.sources.sage import STATE_FILE
 from exciter.experiment.sources.source import Source
 from exciter.notes import Note, done, warning
 from exciter.robot.yaml_file import read_yaml
@@ -34,7 +35,7 @@ COMPARED_ROWS = 16_384  #: at once, in search of a repeated block
 WHOLE_LOG_BYTES_LIMIT = 1_000_000_000  #: in memory at once; joining them takes three times as much for a moment
 FIELD_OF_SIGNAL = {name: name for name in description.SIGNAL_SECTIONS}
 FIELD_OF_SIGNAL |= {"position": "q", "velocity": "qd", "contacts": "contact"}
-TELLING_READERS = ("parquet",)  #: of files that may name the joints of a group of columns
+TELLING_READERS = ("parquet", "sage")  #: of files that may name the joints of a group of columns
 UNNAMED = "joints is missing; name the joints in the order of the columns"
 DATA_VARIABLE = "EXCITER_DATA"
 FoundColumns = dict[str, tuple[Source, tuple[int, ...]]]  # by signal, and of the time: their file and numbers
@@ -306,6 +307,8 @@ def _direct(path: Path) -> RecordingFile:
     options: dict[str, Any] = {}
     if isfile(path / INFO_FILE):
         form = "lerobot"
+    elif isfile(path / STATE_FILE):
+        form = "sage"
     elif isdir(path) or READER_OF_SUFFIX.get(suffix) == "ros2":
         form = "ros2"
     elif suffix == ".npz":
@@ -336,6 +339,9 @@ def recording_as_described(
         reader = {"pt": "pt"}.get(READER_OF_SUFFIX.get(Path(reading.file).suffix.lower(), ""), reader)
     if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
         known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
+    for key, words in known.get("asks", {}).items():
+        if not isinstance(said := user.get(key), Mapping) or said.keys().isdisjoint(("unit", "rate")):
+            raise RecordingError(f"{where}: {words}")
     top = description.completed(user, known)
     shelf = Shelf(folders, reader, reading.options, reading.file)
     if live is not None:

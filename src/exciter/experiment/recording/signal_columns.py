@@ -51,7 +51,7 @@ def _units(factors: dict[str, float], kind: str | None = None) -> dict[str, Unit
 STANDARD_GRAVITY_M_S2 = 9.80665  #: what "g" of an accelerometer means
 TURN, DEGREE = 2.0 * math.pi, math.pi / 180.0  # [rad]
 UNITS: dict[str, dict[str, Unit]] = {
-    "time": _units({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}),
+    "time": _units({"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "10us": 1e-5}),
     "position": _units({"rad": 1.0, "deg": DEGREE, "rev": TURN}, TURNS) | _units({"m": 1.0, "mm": 1e-3}, SLIDES),
     "velocity": _units({"rad/s": 1.0, "deg/s": DEGREE, "rev/s": TURN, "rpm": TURN / 60.0}, TURNS)
     | _units({"m/s": 1.0, "mm/s": 1e-3}, SLIDES),
@@ -98,7 +98,7 @@ class UnitOf(Kind):
         return found[self.signal]
 
     def schema(self) -> dict[str, Any]:
-        others = {"us": ["µs", "μs"], "degC": ["°C"]}
+        others = {"us": ["µs", "μs"], "10us": ["10µs", "10 us", "10 µs"], "degC": ["°C"]}
         one: dict[str, Any] = {"enum": []}
         for unit in UNITS[self.signal]:  # as people write it, the name itself first
             spelled = (*(unit.replace("·", dot) for dot in ("·", "", "*", ".", " ", "⋅")), *others.get(unit, []))

@@ -14,6 +14,7 @@ from exciter.experiment.sources.mat import MatArrays
 from exciter.experiment.sources.npz import NumpyArrays
 from exciter.experiment.sources.parquet import INFO_FILE, ParquetTable
 from exciter.experiment.sources.ros2 import JointStates
+from exciter.experiment.sources.sage import STATE_FILE, SageFolder
 from exciter.experiment.sources.source import Source
 from exciter.experiment.sources.torch_tensors import TorchTensors
 
@@ -31,7 +32,7 @@ READER_OF_SUFFIX = {".npz": "npz", ".npy": "npy", ".mat": "mat", ".mcap": "ros2"
 READER_OF_SUFFIX |= {".pt": "pt", ".pth": "pt", ".parquet": "parquet"}
 PACKING_OF_FIRST_BYTES = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 READERS: dict[str, Callable[..., Source]] = {"csv": DelimitedText, "npz": NumpyArrays, "npy": NumpyArrays}
-READERS |= {"mat": MatArrays, "ros2": JointStates, "pt": TorchTensors, "parquet": ParquetTable}
+READERS |= {"mat": MatArrays, "ros2": JointStates, "pt": TorchTensors, "parquet": ParquetTable, "sage": SageFolder}
 
 
 def open_source(path: str | Path, format: str | None = None, **options: Any) -> Source:
@@ -58,7 +59,7 @@ def _format(path: Path) -> str:
     """How the file starts, else its suffix; one line when there is nothing to read."""
     try:
         if isdir(path):
-            return "parquet" if isfile(path / INFO_FILE) else "ros2"
+            return "parquet" if isfile(path / INFO_FILE) else "sage" if isfile(path / STATE_FILE) else "ros2"
         if not exists(path):
             raise RecordingError(f"there is no file '{path}'")
         if not isfile(path):
