@@ -73,6 +73,9 @@ class Evil:
 
 CALL = named("torch._utils", "_rebuild_tensor_v2")
 STORAGE = many(text("storage"), named("torch", "FloatStorage"), text("0"), text("cpu"), integer(6)) + b"Q"
+UNTYPED = named("torch._utils", "_rebuild_tensor_v3")
+BYTES = many(text("storage"), named("torch.storage", "UntypedStorage"), text("0"), text("cpu"), integer(24)) + b"Q"
+PLACE = (integer(0), many(integer(3)), many(integer(1)))
 REFUSED = {
     "evil": (Raw(pickle.dumps({"q": Evil()}, 2)[2:-1]), "would call __builtin__.print, and nothing but plain tensors"),
     "protocol 4": (Raw(pickle.dumps({"q": Evil()}, 4)[2:-1]), "would call builtins.print"),
@@ -95,6 +98,11 @@ REFUSED = {
     "beyond": (tensor("0", "Float", 6, (7,)), r"should hold \(7,\) numbers"),
     "offset": (tensor("0", "Float", 6, (3,), (1,), 4), r"should hold \(3,\) numbers"),
     "another storage": (tensor("9", "Float", 6, (6,)), r"\(data/9\) are missing"),
+    "untyped": (UNTYPED + many(BYTES, *PLACE, b"\x89", b"N", named("torch", "FloatStorage")) + b"R", "not read"),
+    "typed twice": (UNTYPED + many(STORAGE, *PLACE, b"\x89", b"N", named("torch", "uint16")) + b"R", "is not read"),
+    "bytes": (CALL + many(BYTES, *PLACE, b"\x89", b"N") + b"R", "has bytes, and says of no kind"),
+    "conjugate": (CALL + many(STORAGE, *PLACE, b"\x89", b"N", b"}" + text("conj") + b"\x88s") + b"R", "flags .*conj"),
+    "parameter": (named("torch._utils", "_rebuild_parameter") + many(text("a"), b"\x89", b"N") + b"R", "would call torch"),
     "length": (tensor("0", "Double", 6, (6,)), "and has 24 bytes"),
     "nothing": (Raw(b"N"), "holds no tensors of numbers"),
     "no end": (Raw(b""), "takes what was never put there"),
@@ -136,7 +144,7 @@ def test_repeated_rows_take_no_memory_before_they_are_counted(tmp_path: Path) ->
 def test_other_archives(tmp_path: Path) -> None:
     old = tmp_path / "old.pt"
     old.write_bytes(pickle.dumps(119547037146038801333356, 2))
-    with pytest.raises(RecordingError, match=r"is no archive, as old versions wrote none; save it by a PyTorch of"):
+    with pytest.raises(RecordingError, match=r"is no archive, as old versions wrote none .*; save it by a PyTorch of"):
         open_source(old)
     with zipfile.ZipFile(tmp_path / "log.pt", "w") as archive:
         archive.writestr("something", b"else")
@@ -150,6 +158,33 @@ def test_other_archives(tmp_path: Path) -> None:
     long = write_archive(tmp_path / "long.pt", b"X" + struct.pack("<I", 1 << 23) + bytes(1 << 23), {})
     with pytest.raises(RecordingError, match=r"its data.pkl has 838\d+ bytes, at most 4194304 are read"):
         open_source(long)
+
+
+LOGS = Path(__file__).parents[1] / "logs"  # saved by PyTorch itself, as make_torch_saved.py there says
+
+
+def test_what_torch_saved() -> None:
+    """Views, numbers of unusual kinds and negated ones are those of PyTorch; its old format is refused in a line."""
+    base, path = np.arange(60.0).reshape(12, 5), LOGS / "torch_saved.pt"
+    wanted = {
+        "q": base,
+        "slice": base[1::2, 2:4],
+        "same": np.repeat(base[1:2], 12, axis=0),
+        "half": base,
+        "ticks": base[2:],
+        "opposite": -base,
+        "weight": base,
+        "deep/list/0": base[:, :1],
+        "deep/list/1/0": base[:, 1:2],
+        "time": np.float32(np.arange(12) / 50)[:, None],
+    }
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(read(path, name), values, err_msg=name)
+    np.testing.assert_array_equal(read(path, "turned", transposed=True), base)
+    with pytest.raises(RecordingError, match="'deep/rate' is a single value"):
+        open_source(path).find("deep/rate")
+    with pytest.raises(RecordingError, match=r"is no archive, as old versions wrote none \(_use_new_zipfile"):
+        open_source(LOGS / "torch_legacy.pt")
 
 
 def test_as_torch_saves_it(tmp_path: Path) -> None:

@@ -31,8 +31,13 @@ STORAGE_DTYPES = {
     "ByteStorage": "u1",
     "BoolStorage": "u1",
 }
+UNTYPED = "torch.storage.UntypedStorage"  #: of bytes; the tensor says of which kind
+UNTYPED_DTYPES = {"torch.uint16": "u2", "torch.uint32": "u4", "torch.uint64": "u8"}
 REBUILD = "torch._utils._rebuild_tensor_v2"
+REBUILD_UNTYPED = "torch._utils._rebuild_tensor_v3"
+REBUILD_PARAMETER = "torch._utils._rebuild_parameter"
 ORDERED = "collections.OrderedDict"
+FOLLOWED = (REBUILD, REBUILD_UNTYPED, REBUILD_PARAMETER, ORDERED, UNTYPED, *UNTYPED_DTYPES)
 _MARK = object()
 
 
@@ -54,12 +59,14 @@ class StorageId:
 
 @dataclass(frozen=True)
 class TensorId:
-    """Numbers storage[offset + Σ index · stride], 0 ≤ index < size."""
+    """Numbers storage[offset + Σ index · stride], 0 ≤ index < size; negated: their opposites, as views of a conjugate
+    have them."""
 
     storage: StorageId
     offset: int
     size: tuple[int, ...]
     stride: tuple[int, ...]
+    negated: bool = False
 
 
 @dataclass(eq=False)
@@ -167,7 +174,7 @@ def _name(state: _State, module: Any, name: Any) -> None:
     if not isinstance(module, str) or not isinstance(name, str):
         raise RecordingError("it names what is no text")
     full = f"{module}.{name}"
-    if full not in (REBUILD, ORDERED) and not (module == "torch" and name in STORAGE_DTYPES):
+    if full not in FOLLOWED and not (module == "torch" and name in STORAGE_DTYPES):
         _refuse(full)
     state.stack.append(Named(full))
 
@@ -176,10 +183,11 @@ def _persistent(state: _State, _: Any) -> None:
     given = state.pop()
     if not isinstance(given, tuple) or len(given) != 5 or given[0] != "storage" or not isinstance(given[1], Named):
         raise RecordingError("it names numbers in another way than PyTorch does")
-    kind, key = given[1].name.removeprefix("torch."), given[2]
-    if kind not in STORAGE_DTYPES or not isinstance(key, str):
+    name, key = given[1].name, given[2]
+    dtype = UNTYPED if name == UNTYPED else STORAGE_DTYPES.get(name.removeprefix("torch."))
+    if dtype is None or not isinstance(key, str):
         raise RecordingError("it names numbers in another way than PyTorch does")
-    state.stack.append(StorageId(key, STORAGE_DTYPES[kind], _index(given[4])))
+    state.stack.append(StorageId(key, dtype, _index(given[4])))
 
 
 def _reduce(state: _State, _: Any) -> None:
@@ -189,12 +197,34 @@ def _reduce(state: _State, _: Any) -> None:
     if function.name == ORDERED and given in ((), ([],)):
         state.stack.append({})
     elif function.name == REBUILD and len(given) in (6, 7) and isinstance(given[0], StorageId):
-        size, stride = _indices(given[2]), _indices(given[3])
-        if len(size) != len(stride):
-            raise RecordingError(f"a tensor has {len(size)} sizes and {len(stride)} strides")
-        state.stack.append(TensorId(given[0], _index(given[1]), size, stride))
+        state.stack.append(_tensor(given[0], given[1:4], given[6:]))
+    elif function.name == REBUILD_UNTYPED and len(given) in (7, 8) and isinstance(given[0], StorageId):
+        state.stack.append(_tensor(_typed(given[0], given[6]), given[1:4], given[7:]))
+    elif function.name == REBUILD_PARAMETER and len(given) == 3 and isinstance(given[0], TensorId):
+        state.stack.append(given[0])
     else:
         _refuse(function.name)
+
+
+def _typed(storage: StorageId, kind: Any) -> StorageId:
+    """The same bytes as numbers of a kind."""
+    dtype = UNTYPED_DTYPES.get(kind.name) if isinstance(kind, Named) else None
+    if dtype is None or storage.dtype != UNTYPED:
+        raise RecordingError("a tensor has numbers of a kind that is not read")
+    return StorageId(storage.key, dtype, storage.count // int(dtype[1:]))
+
+
+def _tensor(storage: StorageId, place: tuple[Any, ...], flags: tuple[Any, ...]) -> TensorId:
+    """place: offset, sizes, strides. flags: none, or a dictionary of what is done to the numbers where they are used."""
+    size, stride = _indices(place[1]), _indices(place[2])
+    if len(size) != len(stride):
+        raise RecordingError(f"a tensor has {len(size)} sizes and {len(stride)} strides")
+    if storage.dtype == UNTYPED:
+        raise RecordingError("a tensor has bytes, and says of no kind")
+    said = flags[0] if flags and flags[0] is not None else {}
+    if not isinstance(said, dict) or not set(said) <= {"neg"}:
+        raise RecordingError(f"a tensor has the flags {brief(said)}, of which neg is read")
+    return TensorId(storage, _index(place[0]), size, stride, bool(said.get("neg")))
 
 
 def _set(container: dict[Any, Any], pairs: list[Any]) -> None:

@@ -160,8 +160,9 @@ class TorchTensors(ArrayFile):
         shape, strides = (array.rows, array.columns), (array.steps[0] * width, array.steps[1] * width)
         view = np.lib.stride_tricks.as_strided(flat, shape, strides, writeable=False)[:, columns]
         if array.tensor.storage.dtype == "bf2":
-            return (view.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-        return view.astype(np.float64)
+            view = (view.astype(np.uint32) << 16).view(np.float32)
+        values = view.astype(np.float64)
+        return -values if array.tensor.negated else values
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
@@ -170,7 +171,7 @@ class TorchTensors(ArrayFile):
             with self.path.open("rb") as file:
                 size = self.path.stat().st_size
                 if file.read(2) != b"PK":
-                    raise RecordingError(f"{self.path} is no archive, as old versions wrote none; {RESAVE_TENSORS}")
+                    raise RecordingError(f"{self.path} is no archive, as old versions wrote none (_use_new_zipfile_serialization); {RESAVE_TENSORS}")
                 check_directory(self.path, file, size, "PyTorch")
                 with zipfile.ZipFile(file) as archive:
                     members = archive.infolist()
