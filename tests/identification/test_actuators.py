@@ -211,7 +211,6 @@ def test_logs_that_tell_nothing_are_refused(robot, change, said):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({}, "control law of the drives is not given"),
         ({"control": {"kp": -20, "kd": 1}}, "kp"),
         ({"control": {"kp": 20, "kd": -1}}, "kd"),
         ({"control": {"law": "torque", "kp": 20}}, "law"),
@@ -224,3 +223,63 @@ def test_settings_that_cannot_be_are_one_line(robot, asked, said):
     with pytest.raises(ExciterError, match=said) as error:
         ex.actuators(robot, noisy(1, seconds=1.0), {"actuators": asked})
     assert "\n" not in str(error.value)
+
+
+def described(tmp_path, actuators, defaults=""):
+    """The double pendulum with other actuators."""
+    body = DOUBLE.partition("<actuator>")[0].replace("<mujoco>", f"<mujoco><default>{defaults}</default>")
+    path = tmp_path / "described.xml"
+    path.write_text(f"{body}<actuator>{actuators}</actuator></mujoco>")
+    return ex.load(path)
+
+
+LAWS = {
+    "position": '<position joint="a" kp="60" kv="1.5" forcerange="-9 9"/><position joint="b" kp="25" dampratio="0.7"/>',
+    "classes": '<position joint="a" class="strong"/><position joint="b"/>',
+    "affine, geared": '<general joint="a" gear="3" gainprm="7" biastype="affine" biasprm="0 -7 -0.4" forcerange="-2 2"/>'
+    '<position joint="b" kp="2" gear="-2" dampratio="1"/>',
+}
+CLASSES = '<position kp="12" kv="0.3"/><default class="strong"><position kp="60" forcelimited="true" forcerange="-8 8"/></default>'
+
+
+@pytest.mark.parametrize("word", LAWS)
+def test_gains_of_the_description(word, tmp_path):
+    """Torques of MuJoCo's own actuators, told g times the command, are those of the law at any state; given values win."""
+    robot = described(tmp_path, LAWS[word], CLASSES)
+    gains = gains_of(robot, ActuatorSettings())
+    model = mujoco.MjModel.from_xml_path(str(robot.file))
+    data, rng = mujoco.MjData(model), np.random.default_rng(0)
+    for _ in range(20):
+        data.qpos[:], data.qvel[:], told = rng.uniform(-1, 1, (3, 2))
+        data.ctrl[:] = model.actuator_gear[:, 0] * told
+        mujoco.mj_forward(model, data)
+        law = gains["kp"] * (told - data.qpos) - gains["kd"] * data.qvel
+        np.testing.assert_allclose(data.qfrc_actuator, np.clip(law, -gains["limit"], gains["limit"]), rtol=1e-9)
+    assert np.isfinite(gains["limit"]).tolist() == [True, False]
+    mixed = gains_of(robot, ActuatorSettings(control=PositionControl(kp={"b": 3.0}, limit={"a": 1.0})))
+    assert (mixed["kp"][0], mixed["kp"][1], mixed["limit"][0]) == (gains["kp"][0], 3.0, 1.0)
+    np.testing.assert_array_equal(mixed["kd"], gains["kd"])
+
+
+@pytest.mark.parametrize(
+    ("actuators", "control", "said"),
+    [
+        ("", None, "nor does the description .no actuator drives it.; say in the settings: actuators: .control: .kp: 20"),
+        ('<motor joint="a"/><motor joint="b"/>', None, "its actuator is no position actuator"),
+        ('<position joint="a" kp="2"/><velocity joint="b"/>', None, "kp of joint 'b' is not given, .*no position"),
+        ('<position joint="a" kp="2"/><position joint="b" kp="2" timeconst="0.1"/>', None, "'b' .*filters or integrates"),
+        ('<position joint="a" kp="2"/>', {"kp": {"a": 3}}, "kp of joint 'b' is not given, .*: no actuator drives it"),
+        ('<position joint="a"/><position joint="a"/><position joint="b"/>', None, "joint 'a' .*: 2 actuators drive it"),
+        ('<position joint="a"/><general joint="b" gainprm="1" biastype="affine" biasprm="0 -50 -1"/>', None, "gain and"),
+    ],
+)  # fmt: skip
+def test_without_a_law_it_is_asked_for(actuators, control, said, tmp_path):
+    asked = ActuatorSettings(control=None if control is None else PositionControl(**control))
+    with pytest.raises(ExciterError, match=said):
+        gains_of(described(tmp_path, actuators), asked)
+
+
+def test_gains_that_were_read_are_noted(robot):
+    """Of a file whose own gains are one: where they come from is said."""
+    fit = fit_actuators(robot, [noisy(1, seconds=1.0)], settings(control=None, unknown=("damping",), alike=False))
+    assert str(fit.notes[0]).count("kp of 'a', 'b', kd of 'a', 'b': those of the MJCF's position actuators") == 1

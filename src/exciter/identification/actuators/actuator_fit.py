@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from exciter.errors import ParameterError, RecordingError
+from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
-from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
+from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.actuators.alike import Population, populations, pull_together
+from exciter.identification.actuators.control_law import control_gains
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import (
     SOFT_FRICTION,
@@ -143,7 +144,8 @@ def fit_actuators(
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
     simulator = drive_simulator(robot, settings.simulator, interval)
     stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
-    described = drive_numbers(robot, settings, gains_of(robot, settings))
+    gains, from_where = control_gains(robot, settings)
+    described = drive_numbers(robot, settings, gains)
     say("linear regression")
     numbers = linear_start(simulator, described, stretches)
     problem = ShootingProblem(simulator, numbers, stretches, settings.loss)
@@ -189,7 +191,7 @@ def fit_actuators(
         stretches=tuple(stretches),
         alike=found,
         untold=untold,
-        notes=remarks(robot, numbers, fitted, found, untold, logs),
+        notes=(*from_where, *remarks(robot, numbers, fitted, found, untold, logs)),
     )
 
 
@@ -199,19 +201,7 @@ def inverse(matrix: Array) -> Array:
 
 def gains_of(robot: Robot, settings: ActuatorSettings) -> dict[str, Array]:
     """kp, kd, limit (n,) of the control law."""
-    law, joints = settings.control, robot.joint_names
-    if law is None:
-        raise ParameterError(
-            "the control law of the drives is not given; say in the settings: "
-            "actuators: {control: {kp: 20, kd: 0.5}}  # N·m/rad, N·m·s/rad"
-        )
-    found = {"kp": by_pattern(law.kp, joints, "kp"), "kd": by_pattern(law.kd, joints, "kd")}
-    for word, values in found.items():
-        if np.isnan(values).any():
-            raise ParameterError(f"control: {word} of joint '{joints[int(np.isnan(values).argmax())]}' is not given")
-    limits = np.array([joint.limits.torque for joint in robot.joints])
-    given = by_pattern(law.limit, joints, "limit") if law.limit else np.full(robot.n, np.nan)
-    return {**found, "limit": np.where(np.isnan(given), limits, given)}
+    return control_gains(robot, settings)[0]
 
 
 def checked(recording: Recording, robot: Robot) -> Recording:

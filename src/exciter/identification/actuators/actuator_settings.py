@@ -93,14 +93,15 @@ POSITIVE_BY_PATTERN = ByPattern(Number(above=0.0))
 @dataclass(frozen=True)
 class PositionControl(Settings):
     """What the drives do with a command: τ = clip(Kp (command(t − delay) − q − bias) − Kd q̇, ± limit). kp [N·m/rad], kd
-    [N·m·s/rad], limit [N·m] by joint or pattern; without a limit the robot's own.
+    [N·m·s/rad], limit [N·m] by joint or pattern; what is not given is that of the position actuators of the robot's
+    MJCF, the limit the robot's own.
 
     >>> ex.PositionControl(kp=20.0, kd={"*knee": 1.0, "*": 1.5}).kd
     {'*knee': 1.0, '*': 1.5}"""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
-    kp: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN]
-    kd: Annotated[Mapping[str, float], ByPattern(Number(least=0.0))] = field(default_factory=lambda: {"*": 0.0})
+    kp: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
+    kd: Annotated[Mapping[str, float], ByPattern(Number(least=0.0))] = field(default_factory=dict)
     limit: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
 
 
@@ -132,8 +133,8 @@ class KindNames(Kind):
 
 @dataclass(frozen=True)
 class ActuatorSettings(Settings):
-    """control: None is refused. unknown: what is sought. shared:
-    joints of one pattern have one value, by kind. alike: joints of which the description says the same differ by as
+    """control: None: as the MJCF's position actuators have it. unknown: what is sought. shared: joints of one pattern
+    have one value, by kind. alike: joints of which the description says the same differ by as
     much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
     are. loss: in σ of residuals, beyond which they count less.
 

@@ -1,0 +1,121 @@
+"""Gains of the drives: as settings give them, else those of the position actuators of the robot's MJCF, joint by joint.
+
+MuJoCo resolves default classes. An actuator of gear g on a joint has force = kp (control − g q) − kv g q̇ and torque g ·
+force, so that in terms of the joint Kp = g² kp and Kd = g² kv, and a control of g · command is meant by a command. A
+``dampratio`` ζ is kv = 2 ζ √(kp m), m = 1 / (g² (M⁻¹)_jj) with the joints at zero, as MuJoCo's compiler has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from exciter.dynamics.model import DynamicModel
+from exciter.errors import ParameterError
+from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, by_pattern
+from exciter.identification.actuators.drive_numbers import described
+from exciter.notes import Note, note
+from exciter.robot.mjcf import is_off
+from exciter.robot.mjcf_model import compiled
+from exciter.robot.names import named
+from exciter.robot.robot import Robot
+from exciter.robot.xml_safety import parse_xml
+from exciter.typing import Array
+
+HOW_TO_SAY = "say in the settings: actuators: {control: {kp: 20, kd: 0.5}}  # N·m/rad, N·m·s/rad"
+SAME_GAIN = 1e-9  #: relative, between what a command and what a position multiply
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedControl:
+    """kp, kd (n,) of the description, NaN where it has none; why: in words, by joint."""
+
+    kp: Array
+    kd: Array
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, Array], tuple[Note, ...]]:
+    """kp, kd, limit (n,) of the control law, and from where they are. What is given counts before what the description
+    says; without either Kd is zero, the limit the robot's own, and Kp is asked for."""
+    law, joints = settings.control or PositionControl(), robot.joint_names
+    told = described_control(robot)
+    given = {word: by_pattern(getattr(law, word), joints, word) for word in ("kp", "kd", "limit")}
+    kp = np.where(np.isnan(given["kp"]), told.kp, given["kp"])
+    if np.isnan(kp).all() and not law.kp:
+        reason = f" ({next(iter(told.why.values()))})" if told.why else ""
+        raise ParameterError(f"the control law of the drives is not given, nor does the description{reason}; {HOW_TO_SAY}")
+    if (missing := np.flatnonzero(np.isnan(kp))).size:
+        name = joints[int(missing[0])]
+        raise ParameterError(
+            f"control: kp of joint '{name}' is not given, nor by the description: {told.why.get(name, 'it has none')}"
+        )
+    kd = np.where(np.isnan(given["kd"]), told.kd, given["kd"])
+    limits = np.array([joint.limits.torque for joint in robot.joints])
+    found = {
+        "kp": kp,
+        "kd": np.where(np.isnan(kd), 0.0, kd),
+        "limit": np.where(np.isnan(given["limit"]), limits, given["limit"]),
+    }
+    taken = [
+        f"{word} of {named([name for name, own in zip(joints, here, strict=True) if own])}"
+        for word, values in (("kp", told.kp), ("kd", told.kd))
+        if (here := np.isnan(given[word]) & ~np.isnan(values)).any()
+    ]
+    if not taken:
+        return found, ()
+    return found, (note("control law", f"{', '.join(taken)}: those of the MJCF's position actuators"),)
+
+
+def described_control(robot: Robot) -> DescribedControl:
+    """Of the robot's MJCF; nothing where it has none."""
+    nothing = np.full(robot.n, np.nan)
+    if robot.file is None or robot.file.suffix.lower() not in (".xml", ".mjcf"):
+        return DescribedControl(nothing, nothing)
+    root = parse_xml(robot.file)
+    if root.tag != "mujoco":
+        return DescribedControl(nothing, nothing)
+    spec = compiled(root, robot.file, robot.file.parent).spec
+    kp, kd, why = nothing.copy(), nothing.copy(), dict[str, str]()
+    for j, name in enumerate(robot.joint_names):
+        own = [actuator for actuator in spec.actuators if _drives(actuator, name, spec.option)]
+        if len(own) != 1:
+            why[name] = "no actuator drives it" if not own else f"{len(own)} actuators drive it"
+        elif reason := _no_position_control(own[0]):
+            why[name] = f"its actuator {reason}"
+        else:
+            gear, stiffness, rate = float(own[0].gear[0]), float(own[0].gainprm[0]), float(own[0].biasprm[2])
+            kp[j] = gear**2 * stiffness
+            kd[j] = -(gear**2) * rate if rate <= 0.0 else 2.0 * rate * np.sqrt(kp[j] * _felt_inertia(robot, j))
+    return DescribedControl(kp, kd, why)
+
+
+def _drives(actuator: Any, joint: str, option: Any) -> bool:
+    off = is_off(option, mujoco.mjtDisableBit.mjDSBL_ACTUATION) or (
+        actuator.group >= 0 and option.disableactuator & 1 << actuator.group
+    )
+    kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    return not off and actuator.trntype in kinds and actuator.target == joint
+
+
+def _no_position_control(actuator: Any) -> str:
+    """Why it does not do kp (control − position) − kv velocity; empty where it does."""
+    gain, (constant, position) = float(actuator.gainprm[0]), map(float, actuator.biasprm[:2])
+    if actuator.gaintype != mujoco.mjtGain.mjGAIN_FIXED or actuator.biastype != mujoco.mjtBias.mjBIAS_AFFINE:
+        return "is no position actuator"
+    if position == 0.0 or gain <= 0.0:
+        return "is no position actuator"
+    if abs(gain + position) > SAME_GAIN * gain or constant != 0.0:
+        return "has a control that is not a position of its joint (gain and bias differ)"
+    if actuator.dyntype != mujoco.mjtDyn.mjDYN_NONE:
+        return "filters or integrates its control (timeconst), which is not simulated here"
+    return ""
+
+
+def _felt_inertia(robot: Robot, j: int) -> float:
+    """1 / (M⁻¹)_jj with the joints at zero, rotors of the description among it."""
+    rigid = DynamicModel(robot, ()).dynamics.inertia_matrix(np.zeros((1, robot.n)))[0]
+    return float(1.0 / np.linalg.inv(rigid + np.diag(described(robot, "armature")))[j, j])
