@@ -9,6 +9,7 @@ import pytest
 
 import exciter as ex
 from exciter.errors import ExciterError
+from exciter.export.drives import described_drives
 from exciter.identification.actuators.actuator_fit import combinations, cut, fit_actuators, gains_of, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
@@ -259,6 +260,22 @@ def test_gains_of_the_description(word, tmp_path):
     mixed = gains_of(robot, ActuatorSettings(control=PositionControl(kp={"b": 3.0}, limit={"a": 1.0})))
     assert (mixed["kp"][0], mixed["kp"][1], mixed["limit"][0]) == (gains["kp"][0], 3.0, 1.0)
     np.testing.assert_array_equal(mixed["kd"], gains["kd"])
+
+
+@pytest.mark.parametrize("word", LAWS)
+def test_gains_are_written_through_the_gear(word, tmp_path):
+    """Into the same file, and read back from it."""
+    actuators = LAWS[word].replace(" kp=", ' armature="0.1" kp=')
+    robot = described(tmp_path, actuators, CLASSES)
+    names = ("armature", "damping", "friction", "kp", "kd", "limit")
+    drives = dict(zip(names, np.random.default_rng(0).uniform(1, 9, (6, 2)), strict=True))
+    robot.file.write_text(described_drives(robot.file, robot.joint_names, drives))
+    again = ex.load(robot.file)
+    found = gains_of(again, ActuatorSettings())
+    for name in ("kp", "kd", "limit"):
+        np.testing.assert_allclose(found[name], drives[name], rtol=1e-12)
+    np.testing.assert_allclose(again.friction["rotor_inertia"], drives["armature"])
+    np.testing.assert_allclose(again.friction["viscous"], drives["damping"])
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,13 @@ class EditableXml:
         at = span.start + (last or 1 + len(element.tag.encode()))
         self._edits.append((at, at, f' {attribute}="{value}"'))
 
+    def remove(self, element: Element, attribute: str) -> None:
+        """Take an attribute away, where the element has it."""
+        span = self.spans[element]
+        for found in ATTRIBUTE.finditer(self.data[span.start : span.opened]):
+            if found[1].decode() == attribute:
+                self._edits.append((span.start + found.start(), span.start + found.end(), ""))
+
     def insert(self, parent: Element, lines: Sequence[str], *, last: bool = False) -> None:
         """New children, as lines indented among themselves, before the first child or after the last one; laid out as
         the children that are there."""

@@ -81,10 +81,10 @@ def described_control(robot: Robot) -> DescribedControl:
     spec = compiled(root, robot.file, robot.file.parent).spec
     kp, kd, why = nothing.copy(), nothing.copy(), dict[str, str]()
     for j, name in enumerate(robot.joint_names):
-        own = [actuator for actuator in spec.actuators if _drives(actuator, name, spec.option)]
+        own = [a for a in spec.actuators if driven_joint(a) == name and not _switched_off(a, spec.option)]
         if len(own) != 1:
             why[name] = "no actuator drives it" if not own else f"{len(own)} actuators drive it"
-        elif reason := _no_position_control(own[0]):
+        elif reason := no_position_control(own[0]):
             why[name] = f"its actuator {reason}"
         else:
             gear, stiffness, rate = float(own[0].gear[0]), float(own[0].gainprm[0]), float(own[0].biasprm[2])
@@ -93,15 +93,18 @@ def described_control(robot: Robot) -> DescribedControl:
     return DescribedControl(kp, kd, why)
 
 
-def _drives(actuator: Any, joint: str, option: Any) -> bool:
-    off = is_off(option, mujoco.mjtDisableBit.mjDSBL_ACTUATION) or (
-        actuator.group >= 0 and option.disableactuator & 1 << actuator.group
-    )
+def driven_joint(actuator: Any) -> str | None:
+    """The joint on which an actuator of an MJCF acts; None where it acts on something else."""
     kinds = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    return not off and actuator.trntype in kinds and actuator.target == joint
+    return str(actuator.target) if actuator.trntype in kinds else None
 
 
-def _no_position_control(actuator: Any) -> str:
+def _switched_off(actuator: Any, option: Any) -> bool:
+    group = 1 << actuator.group if actuator.group >= 0 else 0
+    return is_off(option, mujoco.mjtDisableBit.mjDSBL_ACTUATION) or bool(option.disableactuator & group)
+
+
+def no_position_control(actuator: Any) -> str:
     """Why it does not do kp (control − position) − kv velocity; empty where it does."""
     gain, (constant, position) = float(actuator.gainprm[0]), map(float, actuator.biasprm[:2])
     if actuator.gaintype != mujoco.mjtGain.mjGAIN_FIXED or actuator.biastype != mujoco.mjtBias.mjBIAS_AFFINE:
