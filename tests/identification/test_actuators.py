@@ -3,6 +3,8 @@ beside a robot whose drives are known, words for what cannot be told."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from exciter.identification.actuators.drive_numbers import drive_numbers
 from exciter.identification.actuators.drive_simulator import drive_simulator
 from exciter.identification.actuators.shooting_fit import Penalty, ShootingProblem, repeated
 
+ROBOTS = Path(__file__).parents[1] / "robots"
 ARMATURE, DAMPING, FRICTION = np.array([0.03, 0.012]), np.array([0.25, 0.1]), np.array([0.3, 0.08])
 KP, KD, DELAY, RATE = np.array([60.0, 25.0]), np.array([1.5, 0.6]), 0.0043, 200.0
 ENCODER_STEP, NOISE = 3e-5, 5e-5
@@ -300,3 +303,55 @@ def test_gains_that_were_read_are_noted(robot):
     """Of a file whose own gains are one: where they come from is said."""
     fit = fit_actuators(robot, [noisy(1, seconds=1.0)], settings(control=None, unknown=("damping",), alike=False))
     assert str(fit.notes[0]).count("kp of 'a', 'b', kd of 'a', 'b': those of the MJCF's position actuators") == 1
+
+
+GRIPPER = """<mujoco><option timestep="0.001" integrator="implicitfast"/><worldbody>
+<body><joint name="wrist" axis="0 1 0" armature="0.02" damping="0.2" frictionloss="0.1"/>
+<inertial pos="0.1 0 0" mass="0.5" diaginertia="0.01 0.02 0.02"/>
+<body pos="0.2 0.05 0"><joint name="right" axis="0 1 0"/>
+<inertial pos="0.05 0 0" mass="0.1" diaginertia="1e-4 2e-4 2e-4"/></body>
+<body pos="0.2 0 0"><joint name="left" axis="0 1 0" armature="0.01" damping="0.05" frictionloss="0.05"/>
+<inertial pos="0.05 0 0" mass="0.1" diaginertia="1e-4 2e-4 2e-4"/></body></body></worldbody>
+<equality><joint joint1="right" joint2="left" polycoef="0.3 -0.8 0 0 0" solref="0.01 1"/></equality>
+<actuator><position joint="wrist" kp="30" kv="1"/><position joint="left" kp="8" kv="0.2"/></actuator></mujoco>"""
+
+
+def test_a_joint_that_follows_is_held_as_mujoco_holds_it(tmp_path):
+    """Roll-outs are those of the file itself; what is found is written so that it counts once."""
+    (tmp_path / "gripper.xml").write_text(GRIPPER)
+    robot = ex.load(tmp_path / "gripper.xml")
+    assert robot.joint_names == ("wrist", "left")
+    model = mujoco.MjModel.from_xml_string(GRIPPER)
+    model.opt.iterations, model.opt.tolerance = 100, 1e-12
+    data, time = mujoco.MjData(model), np.arange(400) / RATE
+    told, q = commands(time, 4), np.zeros((400, 2))
+    data.qpos[:] = [told[0, 0], 0.3 - 0.8 * told[0, 1], told[0, 1]]
+    for k, at in enumerate(time):
+        q[k] = data.qpos[[0, 2]]
+        for tick in range(5):
+            data.ctrl[:] = [np.interp(at + tick * 1e-3, time, told[:, j]) for j in range(2)]
+            mujoco.mj_step(model, data)
+    log = ex.Recording.of(time, q, command=told, joints=robot.joint_names)
+    asked = ActuatorSettings(unknown=("armature", "damping", "friction"), alike=False)
+    posed = problem(robot, log, asked)
+    numbers, stretch = posed.numbers.start, whole(log, 0)
+    state = np.concatenate([q[0], np.zeros(2)])[None]
+    found = posed.simulator.roll(posed.simulator.with_numbers(numbers), numbers, state, [stretch])[0]
+    assert np.abs(found - q).max() < 1e-9
+    worn = GRIPPER.replace('name="right" axis', 'name="right" armature="0.5" damping="3" axis')
+    robot.file.write_text(worn)
+    text = described_drives(robot.file, robot.joint_names, numbers, ["right"])
+    again = mujoco.MjModel.from_xml_string(text)
+    assert (again.dof_armature.tolist(), again.dof_damping[1]) == ([0.02, 0.0, 0.01], 0.0)
+
+
+def test_robots_whose_drives_cannot_be_found_are_told_what_to_do(robot, tmp_path):
+    (tmp_path / "free.xml").write_text(DOUBLE.replace("<body>", "<body><freejoint/>" + DOUBLE[DOUBLE.index("<inertial") : DOUBLE.index("<body pos")] + "<body>", 1).replace("</worldbody>", "</body></worldbody>"))
+    log = noisy(1, seconds=1.0)
+    with pytest.raises(ExciterError, match=r"the base is free; .* hung or clamped, .*: give --base fixed"):
+        ex.actuators(tmp_path / "free.xml", log, settings())
+    fixed = ex.load(tmp_path / "free.xml", base="fixed")
+    assert gains_of(fixed, settings())["kp"].tolist() == KP.tolist()
+    assert drive_simulator(fixed, SimulatorSettings(), 1.0 / RATE).n == 2
+    with pytest.raises(ExciterError, match=r"close a loop with other joints; .*--lock"):
+        drive_simulator(ex.load(ROBOTS / "four_bar.xml"), SimulatorSettings(), 1.0 / RATE)

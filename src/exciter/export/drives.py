@@ -27,13 +27,19 @@ JOINT_ATTRIBUTES = {"armature": "armature", "damping": "damping", "friction": "f
 DRIVES_MARKER = "Drives found by Exciter"
 
 
-def described_drives(path: Path, joints: Sequence[str], drives: Mapping[str, Array]) -> str:
-    """The text of a description with the numbers (n,) of the drives of its joints."""
+def described_drives(
+    path: Path, joints: Sequence[str], drives: Mapping[str, Array], followers: Sequence[str] = ()
+) -> str:
+    """The text of a description with the numbers (n,) of the drives of its joints, which are those of their followers
+    too."""
+    names = (*joints, *followers)
+    none = np.zeros(len(followers))
+    drives = {word: np.concatenate([values, none]) for word, values in drives.items()}
     xml = EditableXml(xml_of(path))
     if xml.root.tag == "mujoco":
-        _mjcf(xml, path, joints, drives)
+        _mjcf(xml, path, joints, names, drives)
     elif xml.root.tag == "robot":
-        _urdf(xml, joints, drives)
+        _urdf(xml, names, drives)
     else:
         raise RobotError(f"'{path}' is neither MJCF nor URDF; drives are written into these")
     xml.head(f"<!-- {DRIVES_MARKER} from command and encoder; all else is as it was. -->", DRIVES_MARKER)
@@ -44,9 +50,11 @@ def _number(value: float) -> str:
     return repr(float(value))
 
 
-def _mjcf(xml: EditableXml, path: Path, joints: Sequence[str], drives: Mapping[str, Array]) -> None:
+def _mjcf(
+    xml: EditableXml, path: Path, joints: Sequence[str], names: Sequence[str], drives: Mapping[str, Array]
+) -> None:
     elements = {e.get("name", ""): e for body in xml.root.iter("worldbody") for e in body.iter("joint")}
-    for j, name in enumerate(joints):
+    for j, name in enumerate(names):
         if name not in elements:
             raise RobotError(f"the MJCF has no joint '{name}'; give the file that the robot was read from")
         for kind, attribute in JOINT_ATTRIBUTES.items():

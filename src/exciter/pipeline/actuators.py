@@ -115,7 +115,9 @@ class Actuators:
         file = self.fit.robot.file
         if file is None or file.suffix.lower() not in DESCRIPTIONS:
             raise ExciterError("the robot was not read from an MJCF or URDF file; drives are written into these")
-        return described_drives(file, self.fit.robot.joint_names, self.fit.drives)
+        robot = self.fit.robot
+        followers = [name for name in robot.tree_names if name not in robot.joint_names]
+        return described_drives(file, robot.joint_names, self.fit.drives, followers)
 
     def save(self, folder: str | Path) -> Path:
         """actuators.json, and the description with these drives where there is a file of it: all of them or none."""

@@ -4,22 +4,24 @@
 roll-out happens inside MuJoCo: its integrator, armature, damping and frictionloss, which is where the numbers go. With
 implicitfast the control's damping is integrated implicitly, as that of a drive that runs much faster than the step;
 with euler it is explicit, as a loop that computes torques once per step. Contacts and joint stops are left out: a robot
-that hangs or is clamped touches neither. The encoder says q(t − measurement delay) + bias. Commands are straight lines
+that hangs or is clamped touches neither. Joints that follow one other (mimic) are held to it by MuJoCo's equality, as
+soft as the file has it, and their friction and rotors are those of the one they follow. The encoder says q(t − measurement delay) + bias. Commands are straight lines
 between samples, and positions cubics between steps, so that delays need not be whole steps."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from exciter.errors import RobotError
-from exciter.experiment.virtual.plant import body_tree, engine
+from exciter.experiment.virtual.plant import STIFF_SOLIMP, body_tree, engine
 from exciter.identification.actuators.actuator_settings import SimulatorSettings
 from exciter.identification.actuators.drive_numbers import Numbers
+from exciter.robot.coupling import LinearCoupling
 from exciter.robot.mjcf_model import compiled
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -45,16 +47,26 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class DriveSimulator:
-    """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints. step [s]."""
+    """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints, tree (bodies,): where
+    it has all that moves. step [s]."""
 
     robot: Robot
     model: Any
     dof: Index
+    tree: Index
     step: float
 
     @property
     def n(self) -> int:
         return self.robot.n
+
+    def state(self, q: Array, v: Array) -> Array:
+        """MuJoCo's (1 + 2 bodies,), time zero, where joints have positions and speeds (n,)."""
+        begun, held = np.zeros(1 + 2 * len(self.tree)), self.robot.coupling
+        if isinstance(held, LinearCoupling):
+            q, v = held.matrix @ q + held.offset, held.matrix @ v
+        begun[1 + self.tree], begun[1 + len(self.tree) + self.tree] = q, v
+        return begun
 
     def with_numbers(self, numbers: Numbers, softness: float | None = None) -> Any:
         """MuJoCo's model with these drives; softness: solimp of friction instead of the description's."""
@@ -93,9 +105,7 @@ class DriveSimulator:
                 begin = stretch.time[0] - numbers["measurement_delay"][0]
                 grid = begin + h * np.arange(most)
                 models.append(model)
-                begun = np.zeros(1 + 2 * n)  # time, qpos, qvel
-                begun[1 + self.dof], begun[1 + n + self.dof] = state[:n] - numbers["bias"], state[n:]
-                starts.append(begun)
+                starts.append(self.state(state[:n] - numbers["bias"], state[n:]))
                 controls.append(commanded(stretch, grid, numbers))
         batch, _ = rollout.rollout(models, [engine().MjData(self.model)], np.array(starts), np.array(controls))
         found, k = list[list[Array]](), 0
@@ -103,7 +113,7 @@ class DriveSimulator:
             own = list[Array]()
             for stretch, state in zip(stretches, states, strict=True):
                 q = np.vstack([state[:n] - numbers["bias"], batch[k][:, 1 + self.dof]])
-                v = np.vstack([state[n:], batch[k][:, 1 + n + self.dof]])
+                v = np.vstack([state[n:], batch[k][:, 1 + len(self.tree) + self.dof]])
                 own.append(_between(stretch.time - stretch.time[0], q, v, h) + numbers["bias"])
                 k += 1
             found.append(own)
@@ -128,13 +138,24 @@ def _between(time: Array, q: Array, v: Array, h: float) -> Array:
 
 def refuse_others(robot: Robot) -> None:
     """Robots whose drives cannot be found this way."""
-    if robot.coupling is not None:
+    coupling = robot.coupling
+    if coupling is not None and not isinstance(coupling, LinearCoupling):
+        loops = ", ".join(f"'{name}'" for name in robot.tree_names if name not in robot.joint_names)
         raise RobotError(
-            "bodies of this robot follow others (mimic joints or loops); its drives cannot be found from commands yet; "
-            "lock what follows (lock: [name])"
+            f"{loops} close a loop with other joints; drives in loops cannot be found from commands: lock the joints of "
+            "the loop where it stood still (--lock 'pattern*')"
         )
+    for body, name in enumerate(robot.tree_names) if isinstance(coupling, LinearCoupling) else ():
+        if coupling.leader(body) is None:
+            raise RobotError(
+                f"'{name}' follows several joints at once; drives of such gears cannot be found from commands: lock all "
+                "but one of these joints (--lock 'pattern*')"
+            )
     if robot.free_base:
-        raise RobotError("the base is free; drives are found with the robot clamped or hung: give base: fixed")
+        raise RobotError(
+            "the base is free; drives are found with the robot hung or clamped, its base at rest: give --base fixed (base: "
+            "fixed)"
+        )
 
 
 def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
@@ -150,19 +171,38 @@ def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) 
         mujoco.mjtIntegrator.mjINT_EULER if integrator == "euler" else mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     )
     option.disableflags = mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
-    for k in range(robot.n):
-        actuator = spec.add_actuator(name=f"drive{k}", target=f"link{k}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    for k, name in enumerate(robot.joint_names):
+        drive = {"target": f"link{robot.body(name)}", "trntype": mujoco.mjtTrn.mjTRN_JOINT}
+        actuator = spec.add_actuator(name=f"drive{k}", **drive)
         actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    _hold_followers(spec, robot, own["equalities"], float(step))
     model = spec.compile()
-    dof = np.array([int(model.joint(f"link{i}").dofadr[0]) for i in range(robot.n)], dtype=np.int64)
+    tree = np.array([int(model.joint(f"link{i}").dofadr[0]) for i in range(robot.n_bodies)], dtype=np.int64)
+    dof = tree[[robot.body(name) for name in robot.joint_names]]
     for j, (solref, solimp) in zip(dof, own["friction"], strict=False):  # nothing where the file says nothing
         model.dof_solref[j], model.dof_solimp[j] = solref, solimp
-    return DriveSimulator(robot, model, dof, float(step))
+    return DriveSimulator(robot, model, dof, tree, float(step))
+
+
+def _hold_followers(spec: Any, robot: Robot, described: Mapping[str, tuple[Array, Array]], step: float) -> None:
+    """By equalities with solref and solimp of the file, else as hard as the step allows."""
+    if not isinstance(robot.coupling, LinearCoupling):
+        return
+    for body, name in enumerate(robot.tree_names):
+        if name in robot.joint_names:
+            continue
+        found = robot.coupling.leader(body)
+        assert found is not None  # by ``refuse_others``
+        leader, ratio, offset = found
+        held = spec.add_equality(name=f"follow{body}", type=engine().mjtEq.mjEQ_JOINT, objtype=engine().mjtObj.mjOBJ_JOINT)
+        held.name1, held.name2 = f"link{body}", f"link{robot.body(robot.joint_names[leader])}"
+        held.data[:5] = offset, ratio, 0.0, 0.0, 0.0
+        held.solref[:], held.solimp[:] = described.get(name, ((2.0 * step, 1.0), STIFF_SOLIMP))
 
 
 def _options(robot: Robot) -> dict[str, Any]:
-    """Integrator, step and how hard friction is, of the robot's MJCF where it has one."""
-    nothing: dict[str, Any] = {"integrator": "implicitfast", "step": None, "friction": []}
+    """Integrator, step and how hard friction and equalities are, of the robot's MJCF where it has one."""
+    nothing: dict[str, Any] = {"integrator": "implicitfast", "step": None, "friction": [], "equalities": {}}
     if robot.file is None or robot.file.suffix.lower() not in (".xml", ".mjcf"):
         return nothing
     root = parse_xml(robot.file)
@@ -181,4 +221,9 @@ def _options(robot: Robot) -> dict[str, Any]:
         "integrator": "euler" if euler and "integrator" in said else "implicitfast",
         "step": float(spec.option.timestep) if "timestep" in said else None,
         "friction": friction if len(friction) == robot.n else [],
+        "equalities": {
+            one.name1: (np.array(one.solref), np.array(one.solimp))
+            for one in spec.equalities
+            if one.type == engine().mjtEq.mjEQ_JOINT
+        },
     }
