@@ -911,7 +911,13 @@ def test_temperature_in_kelvin(tmp_path):
 
 def test_documented_formats(documented):
     """The others, each with the columns of its program."""
-    _, rtde, franka, ros, lerobot, isaac, own = documented
+    _, rtde, franka, ros, lerobot, sage, isaac, own = documented
+    (sage / "wave").mkdir()
+    for name in ("control", "state_motor"):
+        (sage / "wave" / f"{name}.csv").write_text('type,timestamp,positions\n,0,"[1, 2]"\n,5000,"[3, 4]"\n')
+    (sage / "wave" / "joint_list.txt").write_text("a\nb\n")
+    recording = read_recording(sage / "recording.yaml")
+    assert (recording.time.tolist(), recording.command.tolist()) == ([0.0, 0.005], [[1.0, 2.0], [3.0, 4.0]])
     dataset(lerobot / "so100_pick_place", 3, episodes=4)
     np.testing.assert_allclose(
         read_recording(lerobot / "recording.yaml").command, np.radians(episode_table(3)["action"])

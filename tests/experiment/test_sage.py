@@ -27,7 +27,11 @@ def folder(root: Path, **files: str) -> Path:
     ]
     control = ["type,timestamp,positions", "EVENT,0,MOTION_START"]
     control += [f'CONTROL,{t!r},"[{k}, -{k}.5]"' for k, t in enumerate(TOLD_US.tolist())]
-    texts = {"state_motor": "\n".join(state), "control": "\r\n".join(control), "joint_list": "/World/arm/elbow\n/World/arm/wrist\n"}
+    texts = {
+        "state_motor": "\n".join(state),
+        "control": "\r\n".join(control),
+        "joint_list": "/World/arm/elbow\n/World/arm/wrist\n",
+    }
     for name, text in (texts | files).items():
         (made / f"{name}.{'txt' if name == 'joint_list' else 'csv'}").write_text(text, newline="")
     return made

@@ -346,7 +346,11 @@ def test_a_joint_that_follows_is_held_as_mujoco_holds_it(tmp_path):
 
 
 def test_robots_whose_drives_cannot_be_found_are_told_what_to_do(robot, tmp_path):
-    (tmp_path / "free.xml").write_text(DOUBLE.replace("<body>", "<body><freejoint/>" + DOUBLE[DOUBLE.index("<inertial") : DOUBLE.index("<body pos")] + "<body>", 1).replace("</worldbody>", "</body></worldbody>"))
+    (tmp_path / "free.xml").write_text(
+        DOUBLE.replace(
+            "<body>", "<body><freejoint/>" + DOUBLE[DOUBLE.index("<inertial") : DOUBLE.index("<body pos")] + "<body>", 1
+        ).replace("</worldbody>", "</body></worldbody>")
+    )
     log = noisy(1, seconds=1.0)
     with pytest.raises(ExciterError, match=r"the base is free; .* hung or clamped, .*: give --base fixed"):
         ex.actuators(tmp_path / "free.xml", log, settings())

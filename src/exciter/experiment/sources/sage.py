@@ -28,7 +28,10 @@ from exciter.typing import Array
 
 STATE_FILE, CONTROL_FILE, JOINTS_FILE = "state_motor.csv", "control.csv", "joint_list.txt"
 TYPE, STAMP, POSITIONS = "type", "timestamp", "positions"
-OWN_TYPES = {STATE_FILE: "statemotor", CONTROL_FILE: "control"}  #: as robots and simulations write them: StateMotor, STATE_MOTOR
+OWN_TYPES = {
+    STATE_FILE: "statemotor",
+    CONTROL_FILE: "control",
+}  #: as robots and simulations write them: StateMotor, STATE_MOTOR
 HELD, LINE = "command", "command_line"
 JOINT_LIST_BYTES_LIMIT = 1 << 20
 ROWS_AT_ONCE = 256
@@ -73,7 +76,11 @@ class ListText:
             if number <= self._header or not line or line.isspace():
                 continue
             row = cells(line, ",")
-            if kind is not None and kind < len(row) and row[kind].replace("_", "").lower() not in (self._own_type(), ""):
+            if (
+                kind is not None
+                and kind < len(row)
+                and row[kind].replace("_", "").lower() not in (self._own_type(), "")
+            ):
                 continue
             if len(row) != len(self.names):
                 why = f"{self.path}: line {number} has {len(row)} cells, expected {len(self.names)}; lists stand in "
@@ -200,7 +207,9 @@ def _control(path: Path) -> tuple[Array, Array]:
         before = np.concatenate([[last], time[:-1]])
         if (bad := np.flatnonzero(~(time >= before) | np.isinf(time))).size:
             k = int(bad[0])
-            raise RecordingError(f"{path}: line {lines[k]}: {STAMP} is {time[k]:.9g} after {before[k]:.9g}; it must grow")
+            raise RecordingError(
+                f"{path}: line {lines[k]}: {STAMP} is {time[k]:.9g} after {before[k]:.9g}; it must grow"
+            )
         last = float(time[-1])
         numbers.frombytes(table.tobytes())
         if 8 * len(numbers) > COLUMN_BYTES_LIMIT:

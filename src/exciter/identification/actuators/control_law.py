@@ -47,7 +47,9 @@ def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, A
     kp = np.where(np.isnan(given["kp"]), told.kp, given["kp"])
     if np.isnan(kp).all() and not law.kp:
         reason = f" ({next(iter(told.why.values()))})" if told.why else ""
-        raise ParameterError(f"the control law of the drives is not given, nor does the description{reason}; {HOW_TO_SAY}")
+        raise ParameterError(
+            f"the control law of the drives is not given, nor does the description{reason}; {HOW_TO_SAY}"
+        )
     if (missing := np.flatnonzero(np.isnan(kp))).size:
         name = joints[int(missing[0])]
         raise ParameterError(

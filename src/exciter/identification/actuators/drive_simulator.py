@@ -194,7 +194,9 @@ def _hold_followers(spec: Any, robot: Robot, described: Mapping[str, tuple[Array
         found = robot.coupling.leader(body)
         assert found is not None  # by ``refuse_others``
         leader, ratio, offset = found
-        held = spec.add_equality(name=f"follow{body}", type=engine().mjtEq.mjEQ_JOINT, objtype=engine().mjtObj.mjOBJ_JOINT)
+        held = spec.add_equality(
+            name=f"follow{body}", type=engine().mjtEq.mjEQ_JOINT, objtype=engine().mjtObj.mjOBJ_JOINT
+        )
         held.name1, held.name2 = f"link{body}", f"link{robot.body(robot.joint_names[leader])}"
         held.data[:5] = offset, ratio, 0.0, 0.0, 0.0
         held.solref[:], held.solimp[:] = described.get(name, ((2.0 * step, 1.0), STIFF_SOLIMP))
