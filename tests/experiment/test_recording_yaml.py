@@ -911,7 +911,7 @@ def test_temperature_in_kelvin(tmp_path):
 
 def test_documented_formats(documented):
     """The others, each with the columns of its program."""
-    _, rtde, franka, ros, lerobot, sage, isaac, own = documented
+    _, rtde, franka, ros, lerobot, isaac, sage, own = documented
     (sage / "wave").mkdir()
     for name in ("control", "state_motor"):
         (sage / "wave" / f"{name}.csv").write_text('type,timestamp,positions\n,0,"[1, 2]"\n,5000,"[3, 4]"\n')

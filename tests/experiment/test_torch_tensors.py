@@ -102,7 +102,7 @@ REFUSED = {
     "typed twice": (UNTYPED + many(STORAGE, *PLACE, b"\x89", b"N", named("torch", "uint16")) + b"R", "is not read"),
     "bytes": (CALL + many(BYTES, *PLACE, b"\x89", b"N") + b"R", "has bytes, and says of no kind"),
     "conjugate": (CALL + many(STORAGE, *PLACE, b"\x89", b"N", b"}" + text("conj") + b"\x88s") + b"R", "flags .*conj"),
-    "parameter": (named("torch._utils", "_rebuild_parameter") + many(text("a"), b"\x89", b"N") + b"R", "would call torch"),
+    "parameter": (named("torch._utils", "_rebuild_parameter") + many(text("a"), b"\x89", b"N") + b"R", "would call"),
     "length": (tensor("0", "Double", 6, (6,)), "and has 24 bytes"),
     "nothing": (Raw(b"N"), "holds no tensors of numbers"),
     "no end": (Raw(b""), "takes what was never put there"),

@@ -240,15 +240,16 @@ def described(tmp_path, actuators, defaults=""):
 LAWS = {
     "position": '<position joint="a" kp="60" kv="1.5" forcerange="-9 9"/><position joint="b" kp="25" dampratio="0.7"/>',
     "classes": '<position joint="a" class="strong"/><position joint="b"/>',
-    "affine, geared": '<general joint="a" gear="3" gainprm="7" biastype="affine" biasprm="0 -7 -0.4" forcerange="-2 2"/>'
+    "affine": '<general joint="a" gear="3" gainprm="7" biastype="affine" biasprm="0 -7 -0.4" forcerange="-2 2"/>'
     '<position joint="b" kp="2" gear="-2" dampratio="1"/>',
 }
-CLASSES = '<position kp="12" kv="0.3"/><default class="strong"><position kp="60" forcelimited="true" forcerange="-8 8"/></default>'
+STRONG = '<position kp="60" forcelimited="true" forcerange="-8 8"/>'
+CLASSES = f'<position kp="12" kv="0.3"/><default class="strong">{STRONG}</default>'
 
 
 @pytest.mark.parametrize("word", LAWS)
 def test_gains_of_the_description(word, tmp_path):
-    """Torques of MuJoCo's own actuators, told g times the command, are those of the law at any state; given values win."""
+    """Torques of MuJoCo's own actuators, told g times the command, are the law's at any state; given values win."""
     robot = described(tmp_path, LAWS[word], CLASSES)
     gains = gains_of(robot, ActuatorSettings())
     model = mujoco.MjModel.from_xml_path(str(robot.file))
@@ -284,13 +285,13 @@ def test_gains_are_written_through_the_gear(word, tmp_path):
 @pytest.mark.parametrize(
     ("actuators", "control", "said"),
     [
-        ("", None, "nor does the description .no actuator drives it.; say in the settings: actuators: .control: .kp: 20"),
+        ("", None, "nor does the description .no actuator drives it.; say in the settings: actuators: .control"),
         ('<motor joint="a"/><motor joint="b"/>', None, "its actuator is no position actuator"),
         ('<position joint="a" kp="2"/><velocity joint="b"/>', None, "kp of joint 'b' is not given, .*no position"),
-        ('<position joint="a" kp="2"/><position joint="b" kp="2" timeconst="0.1"/>', None, "'b' .*filters or integrates"),
+        ('<position joint="a" kp="2"/><position joint="b" kp="2" timeconst="0.1"/>', None, "'b' .*filters or"),
         ('<position joint="a" kp="2"/>', {"kp": {"a": 3}}, "kp of joint 'b' is not given, .*: no actuator drives it"),
         ('<position joint="a"/><position joint="a"/><position joint="b"/>', None, "joint 'a' .*: 2 actuators drive it"),
-        ('<position joint="a"/><general joint="b" gainprm="1" biastype="affine" biasprm="0 -50 -1"/>', None, "gain and"),
+        ('<position joint="a"/><general joint="b" gainprm="1" biastype="affine" biasprm="0 -50 -1"/>', None, "gain"),
     ],
 )  # fmt: skip
 def test_without_a_law_it_is_asked_for(actuators, control, said, tmp_path):

@@ -1,4 +1,4 @@
-"""How torch_saved.pt and torch_legacy.pt were made: by PyTorch 2.15, ``python make_torch_saved.py``, in a throw-away environment."""
+"""How torch_saved.pt and torch_legacy.pt were made: by PyTorch 2.15, in a throw-away environment."""
 
 import collections
 from pathlib import Path

@@ -2,8 +2,8 @@
 
 MJCF: armature, damping, frictionloss of joints; kp, kv and forcerange where the file has position actuators, through
 their gear, or gainprm and biasprm of general ones that do the same. Of other actuators the control law is outside of
-MuJoCo, and stays there. Rotor inertia and damping that actuators had are part of what the joint then has. URDF: damping and friction of <dynamics>; it has no
-place for the rotor inertia."""
+MuJoCo, and stays there. Rotor inertia and damping that actuators had are part of what the joint then has.
+URDF: damping and friction of <dynamics>; it has no place for the rotor inertia."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ MOST_RECORDED_JOINTS = 200  #: a robot has some dozens; matrices of drives grow 
 
 @cache
 def preset(name: str) -> Mapping[str, Any]:
-    """Of logs of a known program: a recording.yaml without ``file`` that is part of Exciter, ``recognise``: columns that
-    such a log has, and ``asks``: signals whose unit it cannot know, and how to say it; empty for files that have no meaning of their
-    own."""
+    """Of logs of a known program: a recording.yaml without ``file`` that is part of Exciter, ``recognise``: columns
+    that such a log has, and ``asks``: signals whose unit it cannot know, and how to say it; empty for files that have
+    no meaning of their own."""
     if name not in (*PROGRAM_FORMATS, NATIVE_NPZ):
         return MappingProxyType({"reader": name})
     data: dict[str, Any] = read_yaml(Path(__file__).parent / "formats" / f"{name}.yaml", "format")

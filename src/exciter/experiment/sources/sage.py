@@ -1,8 +1,9 @@
-"""Folders of SAGE (Sim2Real Actuator Gap Estimator): ``state_motor.csv`` has what the encoders said, ``control.csv`` what
-the drives were told, each at instants of its own, ``joint_list.txt`` the names of the joints.
+"""Folders of SAGE (Sim2Real Actuator Gap Estimator): ``state_motor.csv`` has what the encoders said, ``control.csv``
+what the drives were told, each at instants of its own, ``joint_list.txt`` the names of the joints.
 
-A cell is a list, ``"[0.1, 0.2]"``, of one number per joint; it is taken apart here, nothing is evaluated. Rows of another
-``type`` than the file's own, as events, are left out. What was told is given at the instants of the encoders."""
+A cell is a list, ``"[0.1, 0.2]"``, of one number per joint; it is taken apart here, nothing is evaluated. Rows of
+another ``type`` than the file's own, as events, are left out. What was told is given at the instants of the
+encoders."""
 
 from __future__ import annotations
 
@@ -120,10 +121,10 @@ class ListText:
 
 
 class SageFolder(Source):
-    """Columns ``timestamp`` and ``positions[0]`` …, ``velocities[0]`` … as ``state_motor.csv`` has them, in its rows; then
-    what ``control.csv`` says for these instants: ``command[0]`` …, each held until the next one (the last one for as
-    long as others are), and ``command_line[0]`` …, on the line from one to the next. NaN where nothing was told. A
-    folder without ``control.csv`` has no such columns. All of ``control.csv`` is held in memory, up to 1 GiB."""
+    """Columns ``timestamp`` and ``positions[0]`` …, ``velocities[0]`` … as ``state_motor.csv`` has them; then what
+    ``control.csv`` says for these instants: ``command[0]`` …, each held until the next one (the last one for as long as
+    others are), and ``command_line[0]`` …, on the line from one to the next. NaN where nothing was told. A folder
+    without ``control.csv`` has no such columns. All of ``control.csv`` is held in memory, up to 1 GiB."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -215,7 +215,7 @@ def _typed(storage: StorageId, kind: Any) -> StorageId:
 
 
 def _tensor(storage: StorageId, place: tuple[Any, ...], flags: tuple[Any, ...]) -> TensorId:
-    """place: offset, sizes, strides. flags: none, or a dictionary of what is done to the numbers where they are used."""
+    """place: offset, sizes, strides. flags: none, or a dictionary of what is done to the numbers."""
     size, stride = _indices(place[1]), _indices(place[2])
     if len(size) != len(stride):
         raise RecordingError(f"a tensor has {len(size)} sizes and {len(stride)} strides")

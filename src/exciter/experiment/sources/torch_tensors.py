@@ -171,9 +171,8 @@ class TorchTensors(ArrayFile):
             with self.path.open("rb") as file:
                 size = self.path.stat().st_size
                 if file.read(2) != b"PK":
-                    raise RecordingError(
-                        f"{self.path} is no archive, as old versions wrote none (_use_new_zipfile_serialization); {RESAVE_TENSORS}"
-                    )
+                    why = f"{self.path} is no archive, as old versions wrote none (_use_new_zipfile_serialization); "
+                    raise RecordingError(f"{why}{RESAVE_TENSORS}")
                 check_directory(self.path, file, size, "PyTorch")
                 with zipfile.ZipFile(file) as archive:
                     members = archive.infolist()

@@ -5,8 +5,9 @@ roll-out happens inside MuJoCo: its integrator, armature, damping and frictionlo
 implicitfast the control's damping is integrated implicitly, as that of a drive that runs much faster than the step;
 with euler it is explicit, as a loop that computes torques once per step. Contacts and joint stops are left out: a robot
 that hangs or is clamped touches neither. Joints that follow one other (mimic) are held to it by MuJoCo's equality, as
-soft as the file has it, and their friction and rotors are those of the one they follow. The encoder says q(t − measurement delay) + bias. Commands are straight lines
-between samples, and positions cubics between steps, so that delays need not be whole steps."""
+soft as the file has it, and their friction and rotors are those of the one they follow. The encoder says q(t −
+measurement delay) + bias. Commands are straight lines between samples, and positions cubics between steps, so that
+delays need not be whole steps."""
 
 from __future__ import annotations
 
@@ -142,19 +143,19 @@ def refuse_others(robot: Robot) -> None:
     if coupling is not None and not isinstance(coupling, LinearCoupling):
         loops = ", ".join(f"'{name}'" for name in robot.tree_names if name not in robot.joint_names)
         raise RobotError(
-            f"{loops} close a loop with other joints; drives in loops cannot be found from commands: lock the joints of "
-            "the loop where it stood still (--lock 'pattern*')"
+            f"{loops} close a loop with other joints; drives in loops cannot be found from commands: lock the joints "
+            "of the loop where it stood still (--lock 'pattern*')"
         )
     for body, name in enumerate(robot.tree_names) if isinstance(coupling, LinearCoupling) else ():
         if coupling.leader(body) is None:
             raise RobotError(
-                f"'{name}' follows several joints at once; drives of such gears cannot be found from commands: lock all "
-                "but one of these joints (--lock 'pattern*')"
+                f"'{name}' follows several joints at once; drives of such gears cannot be found from commands: lock "
+                "all but one of these joints (--lock 'pattern*')"
             )
     if robot.free_base:
         raise RobotError(
-            "the base is free; drives are found with the robot hung or clamped, its base at rest: give --base fixed (base: "
-            "fixed)"
+            "the base is free; drives are found with the robot hung or clamped, its base at rest: give --base "
+            "fixed (base: fixed)"
         )
 
 
