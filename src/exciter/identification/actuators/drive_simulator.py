@@ -146,8 +146,8 @@ def refuse_others(robot: Robot) -> None:
             f"{loops} close a loop with other joints; drives in loops cannot be found from commands: lock the joints "
             "of the loop where it stood still (--lock 'pattern*')"
         )
-    for body, name in enumerate(robot.tree_names) if isinstance(coupling, LinearCoupling) else ():
-        if coupling.leader(body) is None:
+    for body, name in enumerate(robot.tree_names):
+        if coupling is not None and coupling.leader(body) is None:
             raise RobotError(
                 f"'{name}' follows several joints at once; drives of such gears cannot be found from commands: lock "
                 "all but one of these joints (--lock 'pattern*')"
