@@ -353,10 +353,10 @@ def test_robots_whose_drives_cannot_be_found_are_told_what_to_do(robot, tmp_path
         ).replace("</worldbody>", "</body></worldbody>")
     )
     log = noisy(1, seconds=1.0)
-    with pytest.raises(ExciterError, match=r"the base is free; .* hung or clamped, .*: give --base fixed"):
+    with pytest.raises(ExciterError, match=r"the base is free; .* hung or clamped, .*: give base: fixed"):
         ex.actuators(tmp_path / "free.xml", log, settings())
     fixed = ex.load(tmp_path / "free.xml", base="fixed")
     assert gains_of(fixed, settings())["kp"].tolist() == KP.tolist()
     assert drive_simulator(fixed, SimulatorSettings(), 1.0 / RATE).n == 2
-    with pytest.raises(ExciterError, match=r"close a loop with other joints; .*--lock"):
+    with pytest.raises(ExciterError, match=r"close a loop with other joints; .*lock: "):
         drive_simulator(ex.load(ROBOTS / "four_bar.xml"), SimulatorSettings(), 1.0 / RATE)

@@ -144,18 +144,17 @@ def refuse_others(robot: Robot) -> None:
         loops = ", ".join(f"'{name}'" for name in robot.tree_names if name not in robot.joint_names)
         raise RobotError(
             f"{loops} close a loop with other joints; drives in loops cannot be found from commands: lock the joints "
-            "of the loop where it stood still (--lock 'pattern*')"
+            "of the loop where it stood still (lock: ['pattern*'])"
         )
     for body, name in enumerate(robot.tree_names):
         if coupling is not None and coupling.leader(body) is None:
             raise RobotError(
                 f"'{name}' follows several joints at once; drives of such gears cannot be found from commands: lock "
-                "all but one of these joints (--lock 'pattern*')"
+                "all but one of these joints (lock: ['pattern*'])"
             )
     if robot.free_base:
         raise RobotError(
-            "the base is free; drives are found with the robot hung or clamped, its base at rest: give --base "
-            "fixed (base: fixed)"
+            "the base is free; drives are found with the robot hung or clamped, its base at rest: give base: fixed"
         )
 
 
