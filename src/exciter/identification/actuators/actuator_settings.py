@@ -152,5 +152,5 @@ class ActuatorSettings(Settings):
         field(default_factory=dict)
     )
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
-    loss: Annotated[float | None, Number(above=0.0, open="none")] = 3.0
+    loss: Annotated[float | None, Number(above=0.0, open="none")] = 1.345
     simulator: SimulatorSettings = field(default_factory=SimulatorSettings)
