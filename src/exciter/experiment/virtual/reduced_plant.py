@@ -3,7 +3,7 @@
 MuJoCo holds such couplings by forces, softly. Here they hold exactly: of its tree, at q = φ(u) and q̇ = N u̇, only the
 inertia matrix M and the forces h are asked for, and the joints move by (NᵀMN + rotors) ü = τ − Nᵀ(h + M Ṅu̇) − friction,
 in Runge–Kutta steps of order four. Dry friction is what keeps a joint from turning round within the present step, up to
-its bound; beyond, the bound."""
+its bound; beyond, the bound (``kernels/dry_friction.py``)."""
 
 from __future__ import annotations
 
@@ -44,18 +44,19 @@ class ReducedTree:
     timestep: float = 0.0
 
     def __post_init__(self) -> None:
-        self._whole = np.zeros((self.model.nv, self.model.nv))
-        self._kernels, self._going = kernels("reduced_tree", VIRTUAL_KERNELS), np.zeros(len(self.dof_armature), np.int8)
-        self._loops = self._entries = None
-        if isinstance(self.coupling, LinearCoupling):
-            body, joint = np.nonzero(self.coupling.matrix)
-            offset = np.empty(self.model.nv)
-            offset[self.place] = self.coupling.offset
-            self._entries = self.place[body], joint, self.coupling.matrix[body, joint]
-            self._placing = (*self._entries, offset)
-        else:
-            assert isinstance(self.coupling, ClosedLoops)
-            self._loops = SteppedLoops(self.model, self.data, self.place, self.coupling)
+        self._whole, self._going = np.zeros((self.model.nv, self.model.nv)), np.zeros(len(self.dof_armature), np.int8)
+        self._kernels = kernels("reduced_tree", VIRTUAL_KERNELS)
+        self.dof_armature, self.dof_damping = np.array(self.dof_armature), np.array(self.dof_damping)  # kernels' own
+        coupling = self.coupling
+        self._loops: SteppedLoops | None = None
+        self._entries: tuple[Index, Index, Array] | None = None  # of N, other than zero: body, joint, ratio
+        if isinstance(coupling, LinearCoupling):
+            body, joint = np.nonzero(coupling.matrix)
+            self._entries = self.place[body], joint, coupling.matrix[body, joint]
+            self._offset = np.empty(self.model.nv)
+            self._offset[self.place] = coupling.offset
+        elif isinstance(coupling, ClosedLoops):
+            self._loops = SteppedLoops(self.model, self.data, self.place, coupling)
 
     def _look(self) -> None:
         """What MuJoCo computes of its tree's state, as far as it is asked for: M, and the forces h."""
@@ -71,13 +72,13 @@ class ReducedTree:
 
     def equations(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """NᵀMN with rotors (m, m), and Nᵀ(h + M Ṅu̇) (m,)."""
-        if self._loops is None:
-            assert isinstance(self.coupling, LinearCoupling)
+        if isinstance(self.coupling, LinearCoupling):
             null, bent = self.coupling.matrix, np.zeros(self.model.nv)
-            self._kernels.placed(*self._placing, q, qd, self.data.qpos, self.data.qvel)
+            at, rate = null @ q + self.coupling.offset, null @ qd
         else:
+            assert self._loops is not None
             at, rate, bent, null = self._loops(q, qd)
-            self.data.qpos[self.place], self.data.qvel[self.place] = at, rate
+        self.data.qpos[self.place], self.data.qvel[self.place] = at, rate
         self._look()
         whole, held = self._whole[np.ix_(self.place, self.place)], self.data.qfrc_bias - self.data.qfrc_passive
         mass = null.T @ whole @ null
@@ -93,7 +94,7 @@ class ReducedTree:
             good = self._kernels.accelerated(mass, free, qd, bound, self.timestep, self._going, friction, state.qacc)
             state.qfrc_constraint[:] = -friction
         else:
-            self._kernels.placed(*self._placing, state.qpos, qd, data.qpos, data.qvel)
+            self._kernels.placed(*self._entries, self._offset, state.qpos, qd, data.qpos, data.qvel)
             self._look()
             tree = (*self._entries, self._whole, data.qfrc_bias, data.qfrc_passive)
             joints = (self.dof_armature, self.dof_damping, bound, self.timestep, qd, state.qfrc_applied, self._going)
