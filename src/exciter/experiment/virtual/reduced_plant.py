@@ -3,7 +3,7 @@
 MuJoCo holds such couplings by forces, softly. Here they hold exactly: of its tree, at q = φ(u) and q̇ = N u̇, only the
 inertia matrix M and the forces h are asked for, and the joints move by (NᵀMN + rotors) ü = τ − Nᵀ(h + M Ṅu̇) − friction,
 in Runge–Kutta steps of order four. Dry friction is what keeps a joint from turning round within the present step, up to
-its bound; beyond, the bound."""
+its bound; beyond, the bound (``kernels/dry_friction.py``)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
+from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import ExciterError
 from exciter.experiment.virtual.reduced_loops import SteppedLoops
 from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.coupling import Coupling, LinearCoupling
 from exciter.typing import Array, Index
 
-MOST_FRICTION_SWEEPS = 200  # of the search for friction forces when joints rest
-SETTLED_FORCE_CHANGE = 1e-12  # of the bounds: change of a force that ends it
+VIRTUAL_KERNELS = "exciter.experiment.virtual.kernels"
 
 
 class ReducedState:
@@ -45,40 +44,64 @@ class ReducedTree:
     timestep: float = 0.0
 
     def __post_init__(self) -> None:
-        self._whole = np.zeros((self.model.nv, self.model.nv))
-        loops = self.coupling if isinstance(self.coupling, ClosedLoops) else None
-        self._loops = None if loops is None else SteppedLoops(self.model, self.data, self.place, loops)
-        self._in_order = bool((self.place == np.arange(self.model.nv)).all())
+        self._whole, self._going = np.zeros((self.model.nv, self.model.nv)), np.zeros(len(self.dof_armature), np.int8)
+        self._kernels = kernels("reduced_tree", VIRTUAL_KERNELS)
+        self.dof_armature, self.dof_damping = np.array(self.dof_armature), np.array(self.dof_damping)  # kernels' own
+        coupling = self.coupling
+        self._loops: SteppedLoops | None = None
+        self._entries: tuple[Index, Index, Array] | None = None  # of N, other than zero: body, joint, ratio
+        if isinstance(coupling, LinearCoupling):
+            body, joint = np.nonzero(coupling.matrix)
+            self._entries = self.place[body], joint, coupling.matrix[body, joint]
+            self._offset = np.empty(self.model.nv)
+            self._offset[self.place] = coupling.offset
+        elif isinstance(coupling, ClosedLoops):
+            self._loops = SteppedLoops(self.model, self.data, self.place, coupling)
 
-    def _tree(self, q: Array, qd: Array) -> tuple[Array, Array, Array | None, Array]:
-        """q, q̇, Ṅu̇ (None: zero) of the tree (bodies,), and N."""
-        if isinstance(self.coupling, LinearCoupling):
-            matrix = self.coupling.matrix
-            return matrix @ q + self.coupling.offset, matrix @ qd, None, matrix
-        assert self._loops is not None
-        return self._loops(q, qd)
+    def _look(self) -> None:
+        """What MuJoCo computes of its tree's state, as far as it is asked for: M, and the forces h."""
+        import mujoco
+
+        model, data = self.model, self.data
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_tendon(model, data)  # of springs
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        mujoco.mj_fullM(model, data, self._whole)
 
     def equations(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """NᵀMN with rotors (m, m), and Nᵀ(h + M Ṅu̇) (m,)."""
-        import mujoco
-
-        at, rate, bent, null = self._tree(q, qd)
+        if isinstance(self.coupling, LinearCoupling):
+            null, bent = self.coupling.matrix, np.zeros(self.model.nv)
+            at, rate = null @ q + self.coupling.offset, null @ qd
+        else:
+            assert self._loops is not None
+            at, rate, bent, null = self._loops(q, qd)
         self.data.qpos[self.place], self.data.qvel[self.place] = at, rate
-        mujoco.mj_forward(self.model, self.data)
-        whole, held = self._whole, self.data.qfrc_bias - self.data.qfrc_passive
-        mujoco.mj_fullM(self.model, self.data, whole)
-        if not self._in_order:
-            whole, held = whole[np.ix_(self.place, self.place)], held[self.place]
+        self._look()
+        whole, held = self._whole[np.ix_(self.place, self.place)], self.data.qfrc_bias - self.data.qfrc_passive
         mass = null.T @ whole @ null
         mass.flat[:: len(mass) + 1] += self.dof_armature
-        return mass, null.T @ (held if bent is None else held + whole @ bent)
+        return mass, null.T @ (held[self.place] + whole @ bent)
 
     def forward(self, state: ReducedState) -> None:
         """Acceleration and dry friction of a state, as MuJoCo's mj_forward."""
-        mass, held = self.equations(state.qpos, state.qvel)
-        free = state.qfrc_applied - held - self.dof_damping * state.qvel
-        state.qacc[:], friction = _accelerated(mass, free, state.qvel, self.dof_frictionloss, self.timestep)
-        state.qfrc_constraint[:] = -friction
+        bound, qd, data = self.dof_frictionloss, state.qvel, self.data
+        if self._entries is None:
+            mass, held = self.equations(state.qpos, qd)
+            free, friction = state.qfrc_applied - held - self.dof_damping * qd, np.empty(len(qd))
+            good = self._kernels.accelerated(mass, free, qd, bound, self.timestep, self._going, friction, state.qacc)
+            state.qfrc_constraint[:] = -friction
+        else:
+            self._kernels.placed(*self._entries, self._offset, state.qpos, qd, data.qpos, data.qvel)
+            self._look()
+            tree = (*self._entries, self._whole, data.qfrc_bias, data.qfrc_passive)
+            joints = (self.dof_armature, self.dof_damping, bound, self.timestep, qd, state.qfrc_applied, self._going)
+            good = self._kernels.forward(*tree, *joints, state.qfrc_constraint, state.qacc)
+        if not good:
+            why = "the inertia matrix of the virtual robot is not positive definite; give its bodies a mass"
+            raise ExciterError(why)
 
     def advance(self, state: ReducedState) -> None:
         """One step of Runge and Kutta, from a state whose acceleration is known."""
@@ -91,29 +114,3 @@ class ReducedTree:
             changes.append(state.qacc.copy())
         state.qpos[:] = q + step / 6.0 * (rates[0] + 2.0 * rates[1] + 2.0 * rates[2] + rates[3])
         state.qvel[:] = qd + step / 6.0 * (changes[0] + 2.0 * changes[1] + 2.0 * changes[2] + changes[3])
-
-
-def _accelerated(mass: Array, free: Array, qd: Array, bound: Array, step: float) -> tuple[Array, Array]:
-    """q̈ (m,), and dry friction within ± bound, opposed to where each joint is going: with u = q̈ + q̇/step the bound
-    where u has a sign, what makes it zero else (projected Gauss–Seidel)."""
-    friction = bound * np.sign(qd)
-    factor, qdd, wrong = scipy.linalg.lapack.dposv(mass, free - friction)
-    if wrong:
-        raise ExciterError("the inertia matrix of the virtual robot is not positive definite; give its bodies a mass")
-    ahead = qdd + qd / step
-    if not (ahead * friction <= 0.0)[bound > 0.0].any():
-        return qdd, friction
-    inverse, _ = scipy.linalg.lapack.dpotri(factor)  # its upper triangle
-    own = inverse.diagonal()
-    for _ in range(MOST_FRICTION_SWEEPS):
-        change = 0.0
-        wanted = np.minimum(np.maximum(friction + ahead / own, -bound), bound)
-        for j in np.flatnonzero(wanted != friction).tolist():  # few: all others slip on
-            more = min(max(friction[j] + ahead[j] / own[j], -bound[j]), bound[j]) - friction[j]
-            friction[j] += more
-            ahead[: j + 1] -= inverse[: j + 1, j] * more
-            ahead[j + 1 :] -= inverse[j, j + 1 :] * more
-            change = max(change, abs(more) / bound[j])
-        if change < SETTLED_FORCE_CHANGE:
-            break
-    return ahead - qd / step, friction

@@ -1,0 +1,1 @@
+"""Compiled kernels of the virtual robot: one state at a time."""
