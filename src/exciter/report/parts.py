@@ -50,6 +50,12 @@ class Paragraph(PagePart):
     contents: Sequence[PagePart | str]
 
 
+class Together(PagePart):
+    """One below the other, where one part is expected."""
+
+    contents: Sequence[PagePart]
+
+
 class Cards(PagePart):
     """Single figures in a row, each under its name."""
 
@@ -141,7 +147,7 @@ class Bar:
         return cls(p_value, "< 0.001" if p_value < 1e-3 else number(p_value, 2))
 
 
-Cell = str | float | Bar | Word
+Cell = str | float | Bar | Word | FileLink
 
 
 class HtmlTable(PagePart):
