@@ -172,7 +172,7 @@ def motion_plots(run: FreeRun, j: int, drawn: slice, group: str, points: int) ->
             Plot(name, x, "time [s]", label, motion, group=group),
             Plot(
                 f"{name}: measured − simulated", x_errors, "time [s]", f"residual [m{unit}]", residual,
-                group=group, level=0.0,
+                group=group,
             ),
         )
     )  # fmt: skip
@@ -188,7 +188,6 @@ def parameters_section(fit: ActuatorFit, table: DriveTable) -> Section:
     ]
     columns = {
         "number": table.names,
-        "what it is": [ACTUATOR_KINDS[kind].title for kind in table.kinds],
         "value": table.values,
         "σ": np.where(known, table.std, np.nan),
         "σ / value": [Bar.relative_std(one, unknown=1.0) for one in relative],
@@ -238,7 +237,7 @@ def drawn_interval(table: DriveTable, others: Sequence[DriveTable], before: Arra
 
 def untold_section(verdict: DriveVerdict) -> Section:
     fit, pairs = verdict.fit, verdict.pairs
-    said = Sentences(fit.untold or ("The logs tell every number apart from the others.",))
+    said = Sentences(tuple(dict.fromkeys(fit.untold)) or ("The logs tell every number apart from the others.",))
     caption = "Numbers" if pairs else "No two numbers are"
     table = HtmlTable(
         f"{caption} correlated by more than {LISTED_PAIR_CORRELATION:g}", ("number", "other", "correlation"), pairs
