@@ -161,7 +161,9 @@ class DriveDifference(ParameterDifference):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        said = [f"{self.agreement}; by chance alone the largest difference is below {self.limit:.2g} σ in 95 % of cases"]
+        said = [
+            f"{self.agreement}; by chance alone the largest difference is below {self.limit:.2g} σ in 95 % of cases"
+        ]
         if self.alone:
             said.append(f"only one of them has {', '.join(self.alone)}")
         return tuple(said)
