@@ -15,11 +15,11 @@ from exciter.identification.actuators.drive_numbers import start_source
 from exciter.identification.information.estimate import GOOD, STATUS_LEGEND
 from exciter.identification.uncertainty.conditioning import LISTED_PAIR_CORRELATION
 from exciter.notes import lines, notable
-from exciter.report.identification.parameters import STATUS_TONES, intervals
 from exciter.report.interval_chart import DrawnInterval, IntervalChart, IntervalGroup
 from exciter.report.markup import explained, number
 from exciter.report.page import Page, settings_section
 from exciter.report.parts import (
+    STATUS_TONES,
     Bar,
     Cards,
     FileLink,
@@ -31,6 +31,7 @@ from exciter.report.parts import (
     Summary,
     Together,
     Word,
+    intervals,
     per_joint,
 )
 from exciter.report.plot import MOST_POINTS_PER_LINE, HeatMap, Line, Plot, thinned
