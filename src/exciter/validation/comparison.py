@@ -126,7 +126,7 @@ def chance_limit(count: int, freedom: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Difference(ParameterDifference):
-    """Between two methods. torque_percent: rms of the torque that their difference makes on the runs, of that measured."""
+    """Between two methods. torque_percent: rms of the torque that it makes on the runs, of that measured."""
 
     torque_percent: float
 
