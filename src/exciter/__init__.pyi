@@ -41,6 +41,7 @@ from exciter.pipeline.validate import Validated as Validated
 from exciter.pipeline.followed import Followed as Followed
 from exciter.pipeline.campaign import Campaign as Campaign
 from exciter.pipeline.actuators import Actuators as Actuators
+from exciter.validation.drive_comparison import DriveTable as DriveTable
 from exciter.notes import Note as Note
 from exciter.errors import ExciterError as ExciterError
 

@@ -3,6 +3,7 @@ beside a robot whose drives are known, words for what cannot be told."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -12,6 +13,8 @@ import pytest
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.export.drives import described_drives
+from exciter.export.drive_snippets import DRIVE_SNIPPETS
+from exciter.files import HASHES
 from exciter.identification.actuators.actuator_fit import combinations, cut, fit_actuators, gains_of, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
@@ -36,6 +39,11 @@ def robot(tmp_path_factory):
     path = tmp_path_factory.mktemp("drives") / "double.xml"
     path.write_text(DOUBLE)
     return ex.load(path)
+
+
+@pytest.fixture(scope="module")
+def drives(robot):
+    return ex.actuators(robot, noisy(1, seconds=4.0), settings(), validate=noisy(2, seconds=2.0))
 
 
 def commands(time, seed):
@@ -138,8 +146,7 @@ def test_drives_of_a_robot_that_is_known(robot):
     assert not drives.fit.untold
 
 
-def test_exported_files_have_the_drives_and_nothing_else(robot, tmp_path):
-    drives = ex.actuators(robot, noisy(1, seconds=4.0), settings())
+def test_exported_files_have_the_drives_and_nothing_else(drives, tmp_path):
     drives.save(tmp_path / "out")
     text = (tmp_path / "out/identified.xml").read_text()
     model, found = mujoco.MjModel.from_xml_string(text), drives.fit.drives
@@ -360,3 +367,16 @@ def test_robots_whose_drives_cannot_be_found_are_told_what_to_do(robot, tmp_path
     assert drive_simulator(fixed, SimulatorSettings(), 1.0 / RATE).n == 2
     with pytest.raises(ExciterError, match=r"close a loop with other joints; .*lock: "):
         drive_simulator(ex.load(ROBOTS / "four_bar.xml"), SimulatorSettings(), 1.0 / RATE)
+def test_the_folder_has_a_report_and_opens_again(drives, tmp_path):
+    data = drives.write(tmp_path)
+    assert set(data[HASHES]) == {"identified.xml", "report.html", *(one.file for one in DRIVE_SNIPPETS)}
+    assert ex.open(tmp_path).parameters == drives.parameters
+    beside = drives.table.beside(ex.open(tmp_path))
+    assert beside.agrees == (True,) * len(drives.parameters)
+    page = replace(drives, comparisons=(beside,)).report()
+    found = ["error", "motion-0", "motion-1", "parameters", "intervals", "untold", "beside-0", "files", "settings"]
+    assert [one.key for one in page.sections] == found
+    text, run = page.html(), drives.validation[0]
+    assert len(text) < 3e6
+    assert f"{1e3 * run.before_total:.3g} → {1e3 * run.total:.3g}" in text
+    assert all(name in text for name in (*drives.parameters, "drives_isaaclab.py"))

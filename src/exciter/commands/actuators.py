@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from exciter.commands.common import chosen_robot, console, plain_table, shown, working
-from exciter.files import json_text, output_folder
+from exciter.files import HASHES, json_text, output_folder
 from exciter.notes import lines, notable
-from exciter.pipeline.actuators import Actuators, actuators
+from exciter.pipeline.actuators import ACTUATORS_SEAL, Actuators, actuators
 from exciter.pipeline.settings_file import SettingsFile
 
 
@@ -17,14 +17,20 @@ def run(arguments: argparse.Namespace) -> None:
     with output_folder(arguments.output) as folder:
         with working(1.0) as tell:
             found = actuators(
-                robot, arguments.log, settings, validate=arguments.validate, tell=lambda words: tell(0.5, words)
+                robot,
+                arguments.log,
+                settings,
+                validate=arguments.validate,
+                compare=arguments.compare,
+                tell=lambda words: tell(0.5, words),
             )
         data = found.write(folder)
     if arguments.json:
         print(json_text(data), end="")
         return
     print_actuators(found)
-    console().print(f"written: {folder}")
+    written = sorted([*data[HASHES], ACTUATORS_SEAL.name])
+    console().print(f"written to {folder}: {', '.join(written)}")
 
 
 def print_actuators(found: Actuators) -> None:
@@ -36,11 +42,16 @@ def print_actuators(found: Actuators) -> None:
     out.print(plain_table(("drive", "value", "σ", "unit", "status"), rows, right=(1, 2)))
     headings = ["rms simulated − measured [mrad]", "all", *fit.robot.joint_names]
     total = float((fit.residual_rms**2).mean() ** 0.5)
-    table = [("logs", shown(1e3 * total), *(shown(1e3 * one) for one in fit.residual_rms))]
-    for free in found.validation:
-        table.append((f"{free.log}, freely", *(shown(1e3 * one) for one in (free.total, *free.rms))))
-        table.append((f"{free.log}, before", *(shown(1e3 * one) for one in (free.before_total, *free.before))))
+    table = [("stretches", shown(1e3 * total), *(shown(1e3 * one) for one in fit.residual_rms))]
+    for free in found.verdict.runs:
+        table.append((f"{free.name}, freely", *(shown(1e3 * one) for one in (free.total, *free.rms))))
+        table.append((f"{free.name}, before", *(shown(1e3 * one) for one in (free.before_total, *free.before))))
     turned = list(zip(headings, *table, strict=True))  # joints one below the other
     out.print(plain_table(turned[0], turned[1:], right=range(1, len(turned[0]))))
+    for difference in found.comparisons:
+        for sentence in difference.sentences:
+            out.print(sentence)
+    for one in found.verdict.outstanding:
+        out.print(f"stands out: {one.sentence}", style="yellow")
     for line in lines(notable(fit.notes)):
         out.print(line, style="yellow")

@@ -33,7 +33,7 @@ def described() -> argparse.ArgumentParser:
     commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
     for command in commands.choices.values():
         for action in command._actions:
-            if action.option_strings and action.dest in WORDS:
+            if action.option_strings and action.dest in WORDS and action.type is not Path:
                 action.choices = tuple(WORDS[action.dest])
             elif action.type is Path or action.dest == "robot":
                 action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE

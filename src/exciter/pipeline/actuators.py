@@ -4,47 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError, RecordingError
+from exciter.errors import ExciterError, RecordingError, RobotError
 from exciter.experiment.recording import Recording
+from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
 from exciter.export.drives import described_drives
-from exciter.files import Seal, prepare, staged
+from exciter.files import Seal, path_of, prepare, staged
 from exciter.identification.actuators.actuator_fit import ActuatorFit, fit_actuators
 from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings
 from exciter.identification.information.estimate import finite_or_none
 from exciter.pipeline.inspect import AnyLog, several
-from exciter.pipeline.saving import description_hash, robot_data, versions
+from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
 from exciter.pipeline.settings_file import ACTUATORS, FileContent, SettingsFile, changed, loaded
+from exciter.report.actuator_report import actuator_page
+from exciter.report.page import Page
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
+from exciter.robot.yaml_file import parse_json
 from exciter.settings import written
-from exciter.typing import Array
+from exciter.validation.drive_comparison import DriveDifference, DriveTable
+from exciter.validation.free_run import DriveVerdict, FreeRun, free_run
+from exciter.validation.validation import some_of
 
 ACTUATORS_FILE = "actuators.json"
 DRIVES_FILE = "identified"  #: and the suffix of the description
-ACTUATORS_SEAL = Seal(ACTUATORS_FILE, (f"{DRIVES_FILE}.xml", f"{DRIVES_FILE}.mjcf", f"{DRIVES_FILE}.urdf"), "fit again")
 DESCRIPTIONS = (".xml", ".mjcf", ".urdf")
-
-
-@dataclass(frozen=True, eq=False)
-class FreeRun:
-    """A log that was simulated from its first state by its command alone: rms (n,) [rad] of what is between simulated
-    and measured, with the drives that were found, and before."""
-
-    log: str
-    rms: Array
-    total: float
-    before: Array
-    before_total: float
+ACTUATORS_SEAL = Seal(
+    ACTUATORS_FILE,
+    (*(f"{DRIVES_FILE}{suffix}" for suffix in DESCRIPTIONS), *(one.file for one in DRIVE_SNIPPETS), REPORT_FILE),
+    "fit again",
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Actuators:
-    """Drives that were found. fit: everything about it; validation: logs that were not used.
+    """Drives that were found. fit: everything about it; fitted: its logs, simulated freely; validation: logs that were
+    not used, as well. comparisons: with what other logs said.
 
     >>> told = ex.Recording.of(log.time, log.q, command=log.q + log.torque / 5000.0, joints=robot.joint_names)
     >>> drives = ex.actuators(robot, told[:400], control={"kp": 5000.0}, unknown=["damping", "friction"])
@@ -52,24 +53,25 @@ class Actuators:
     'damping'"""
 
     fit: ActuatorFit
+    fitted: tuple[FreeRun, ...]
     validation: tuple[FreeRun, ...] = ()
-    versions: dict[str, str] = field(default_factory=versions)
+    comparisons: tuple[DriveDifference, ...] = ()
+    versions: dict[str, str] = field(default_factory=lambda: {**versions(), "mujoco": metadata.version("mujoco")})
+
+    @cached_property
+    def table(self) -> DriveTable:
+        """The numbers, to be put beside those of other logs."""
+        return DriveTable.of(self.fit, some_of([run.name for run in self.fitted]))
+
+    @cached_property
+    def verdict(self) -> DriveVerdict:
+        """How the robot moves with them, and with the description's."""
+        return DriveVerdict(fit=self.fit, runs=(*self.fitted, *self.validation))
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
         """By name: value, σ, 95 % interval, unit, status."""
-        fit = self.fit
-        low, high = fit.interval()
-        return {
-            name: {
-                "value": float(fit.values[k]),
-                "std": finite_or_none(fit.std[k]),
-                "interval": [finite_or_none(low[k]), finite_or_none(high[k])],
-                "unit": fit.units[k],
-                "status": fit.status[k],
-            }
-            for k, name in enumerate(fit.names)
-        }
+        return self.table.parameters
 
     @property
     def drives(self) -> dict[str, dict[str, float]]:
@@ -81,7 +83,8 @@ class Actuators:
         """The content of actuators.json."""
         fit, joints = self.fit, self.fit.robot.joint_names
         return {
-            "parameters": [{"name": name, **values} for name, values in self.parameters.items()],
+            "parameters": self.table.rows(),
+            "degrees_of_freedom": fit.freedom,
             "drives": {
                 name: {word: finite_or_none(value) for word, value in numbers.items()}
                 for name, numbers in self.drives.items()
@@ -91,17 +94,15 @@ class Actuators:
                 for name, rms, repeats in zip(joints, fit.residual_rms, fit.fitted.repeats, strict=True)
             },
             "total_rms": float(np.sqrt(np.mean(fit.residual_rms**2))),
-            "validation": [
-                {
-                    "log": run.log,
-                    "joints": dict(zip(joints, run.rms.tolist(), strict=True)),
-                    "total_rms": run.total,
-                    "before": dict(zip(joints, run.before.tolist(), strict=True)),
-                    "before_total_rms": run.before_total,
-                }
-                for run in self.validation
-            ],
+            "logs": [_run(run) for run in self.fitted],
+            "validation": [_run(run) for run in self.validation],
+            "verdict": {
+                "word": self.verdict.word,
+                "sentences": list(self.verdict.sentences),
+                "outstanding": [one.sentence for one in self.verdict.outstanding],
+            },
             "cannot_be_told_apart": list(fit.untold),
+            "comparisons": [one.to_dict() for one in self.comparisons],
             "notes": [str(one) for one in fit.notes],
             "rollouts": fit.fitted.rollouts,
             "settings": {ACTUATORS: written(fit.settings)},
@@ -119,23 +120,72 @@ class Actuators:
         followers = [name for name in robot.tree_names if name not in robot.joint_names]
         return described_drives(file, robot.joint_names, self.fit.drives, followers)
 
+    def snippets(self) -> dict[str, str]:
+        """Configuration of simulators for reinforcement learning, by the names of their files."""
+        fit = self.fit
+        return drive_snippets(SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, fit.simulator.step))
+
     def save(self, folder: str | Path) -> Path:
-        """actuators.json, and the description with these drives where there is a file of it: all of them or none."""
+        """actuators.json, the report, configuration of simulators, and the description with these drives where there is
+        a file of it: all of them or none."""
         self.write(Path(folder))
         return Path(folder)
 
     def write(self, folder: Path) -> dict[str, Any]:
         prepare(folder)
-        file = self.fit.robot.file
         with staged(folder, ACTUATORS_SEAL) as stage:
-            if file is not None and file.suffix.lower() in DESCRIPTIONS:
-                target = stage / f"{DRIVES_FILE}{file.suffix.lower()}"
-                target.write_text(self.description(), encoding="utf-8", newline="")
+            if self._described is not None:
+                (stage / self._described).write_text(self.description(), encoding="utf-8", newline="")
+            for name, text in self.snippets().items():
+                (stage / name).write_text(text, encoding="utf-8", newline="")
+            self.report().write(stage / REPORT_FILE)
             return ACTUATORS_SEAL.write(stage, self.to_dict())
+
+    @property
+    def _described(self) -> str | None:
+        """The file of the description with these drives."""
+        file = self.fit.robot.file
+        known = file is not None and file.suffix.lower() in DESCRIPTIONS
+        return f"{DRIVES_FILE}{file.suffix.lower()}" if file is not None and known else None
+
+    def report(self) -> Page:
+        """The whole report, which a notebook shows, and ``write`` keeps."""
+        fit = self.fit
+        files = {} if self._described is None else {self._described: "the description with these drives"}
+        values = {
+            "logs": "; ".join(run.log for run in self.fitted),
+            "validation data": "; ".join(run.log for run in self.validation) or "none",
+            "simulated by": f"MuJoCo {self.versions['mujoco']}, step {fit.simulator.step:g} s",
+        }
+        return actuator_page(
+            fit,
+            self.verdict,
+            self.table,
+            self.comparisons,
+            settings={ACTUATORS: written(fit.settings)},
+            values=values,
+            files={**files, **{one.file: one.title for one in DRIVE_SNIPPETS}},
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report().head
 
     def __repr__(self) -> str:
         total = 1e3 * float(np.sqrt(np.mean(self.fit.residual_rms**2)))
         return f"<{len(self.fit.names)} numbers of the drives of {self.fit.robot.name}, residual {total:.3g} mrad>"
+
+
+OtherDrives = Actuators | DriveTable | str | Path
+
+
+def _run(run: FreeRun) -> dict[str, Any]:
+    return {
+        "log": run.log,
+        "joints": dict(zip(run.joints, run.rms.tolist(), strict=True)),
+        "total_rms": run.total,
+        "before": dict(zip(run.joints, run.before.tolist(), strict=True)),
+        "before_total_rms": run.before_total,
+    }
 
 
 def actuators(
@@ -144,13 +194,15 @@ def actuators(
     settings: ActuatorSettings | FileContent = None,
     *,
     validate: AnyLog | Sequence[AnyLog] = (),
+    compare: OtherDrives | Sequence[OtherDrives] = (),
     tell: Callable[[str], None] | None = None,
     **changes: Any,
 ) -> Actuators:
     """Rotor inertia, friction, gains, bias and delay of the drives, from commands and encoder positions alone.
 
     robot: on a fixed base, as it hung or was clamped. logs: with commands. settings: ``ActuatorSettings``, a YAML file
-    or its content (``actuators:``); changes: of them, by name. validate: logs that are simulated freely.
+    or its content (``actuators:``); changes: of them, by name. validate: logs that are simulated freely. compare:
+    drives from other logs, or folders of them, to be put beside these.
 
     >>> told = ex.Recording.of(log.time, log.q, command=log.q + log.torque / 5000.0, joints=robot.joint_names)
     >>> drives = ex.actuators(robot, told[:400], control={"kp": 5000.0}, unknown=["damping", "friction"])
@@ -162,19 +214,37 @@ def actuators(
         file = SettingsFile.read(settings)
         robot, asked = loaded(robot, file.robot)[0], file.actuators
     asked = changed(asked, changes)
+    others = [_table(one) for one in (compare if isinstance(compare, tuple | list) else (compare,))]
     recordings = [_read(log) for log in several(logs)]
     fit = fit_actuators(robot, recordings, asked, tell)
     held = several(validate) if not isinstance(validate, tuple | list) or validate else ()
-    return Actuators(fit=fit, validation=tuple(free_run(fit, _read(log)) for log in held))
+    found = Actuators(
+        fit=fit,
+        fitted=tuple(free_run(fit, log, fitted=True) for log in recordings),
+        validation=tuple(free_run(fit, _read(log)) for log in held),
+    )
+    return replace(found, comparisons=tuple(found.table.beside(other) for other in others))
 
 
-def free_run(fit: ActuatorFit, recording: Recording) -> FreeRun:
-    """How far a log that was not used is from its simulation."""
-    stretch, said = fit.simulate(recording)
-    rms = np.sqrt(np.mean((said - stretch.q) ** 2, axis=0))
-    before = np.sqrt(np.mean((fit.before(recording) - stretch.q) ** 2, axis=0))
-    both = [float(np.sqrt(np.mean(one**2))) for one in (rms, before)]
-    return FreeRun(recording.name or "recording", rms, both[0], before, both[1])
+def _table(given: OtherDrives) -> DriveTable:
+    if isinstance(given, Actuators | DriveTable):
+        return given.table if isinstance(given, Actuators) else given
+    return saved_drives(path_of(given, "the folder of other drives"))
+
+
+def saved_drives(folder: Path) -> DriveTable:
+    """The table of a folder that ``Actuators.save``, or the command, wrote."""
+    path = folder / ACTUATORS_FILE
+    ACTUATORS_SEAL.refuse_open(folder)
+    if not path.is_file():
+        raise ExciterError(f"there is no {ACTUATORS_FILE} in '{folder}'; give a folder that exciter actuators wrote")
+    try:
+        data = parse_json(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
+    except (ValueError, RobotError):
+        raise ExciterError(f"'{path}' cannot be read as drives; fit again") from None
+    return DriveTable.read(data, str(folder))
 
 
 def _read(log: Any) -> Recording:

@@ -33,6 +33,7 @@ from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
+from exciter.pipeline.actuators import ACTUATORS_SEAL, saved_drives
 from exciter.pipeline.design import Designed
 from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.logs import Logs
@@ -43,6 +44,7 @@ from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.typing import Array
+from exciter.validation.drive_comparison import DriveTable
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
@@ -359,8 +361,9 @@ class Identified(Answers):
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / {measured}: {left}>"
 
 
-def open(folder: str | Path) -> Identified | Designed | Followed | Campaign:
-    """What ``save`` or a command wrote: an identification, a design, what was followed, or a campaign.
+def open(folder: str | Path) -> Identified | Designed | Followed | Campaign | DriveTable:
+    """What ``save`` or a command wrote: an identification, a design, what was followed, a campaign, or the table of
+    drives.
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
@@ -376,7 +379,10 @@ def open(folder: str | Path) -> Identified | Designed | Followed | Campaign:
         from exciter.pipeline.campaign import Campaign  # it is made of both
 
         return Campaign.open(place)
-    none = f"neither {saved.RESULT_SEAL.name}, {DESIGN.name}, {FOLLOWED_SEAL.name} nor {CAMPAIGN_SEAL.name}"
+    if ACTUATORS_SEAL.is_there(place):
+        return saved_drives(place)
+    seals = (saved.RESULT_SEAL, DESIGN, FOLLOWED_SEAL, CAMPAIGN_SEAL)
+    none = f"neither {', '.join(one.name for one in seals)} nor {ACTUATORS_SEAL.name}"
     raise ExciterError(f"'{folder}' has {none}; give a folder that was saved")
 
 

@@ -19,6 +19,7 @@ from exciter.errors import ExciterError
 from exciter.files import write_texts
 from exciter.report.markup import PagePart, number, templates
 from exciter.report.parts import Configuration, NamedValues, Section
+from exciter.robot.robot import Robot
 from exciter.settings import yaml_text
 from exciter.settings.write import listed
 
@@ -84,17 +85,18 @@ def policy(scripts: Sequence[str]) -> str:
 
 
 def settings_section(
-    values: Mapping[str, Any], settings: Mapping[str, Any], file: str, *contents: PagePart, model: DynamicModel
+    values: Mapping[str, Any], settings: Mapping[str, Any], file: str, *contents: PagePart, model: DynamicModel | Robot
 ) -> Section:
     """The last one of every report: every setting, version and hash that is needed to do it again.
 
-    values: of this kind of report, by name; settings: plain data, shown as the YAML of ``file``."""
-    robot = model.robot
+    values: of this kind of report, by name; settings: plain data, shown as the YAML of ``file``. model: of which it is,
+    or the robot where there are no joint terms."""
+    robot = model if isinstance(model, Robot) else model.robot
     about = {
         "robot": f"{robot.name} ({robot.n} joints: {', '.join(robot.joint_names)})",
         "source of the robot": robot.source or "not stated",
         "gravity in the base frame [m/s²]": ", ".join(number(g) for g in robot.gravity),
-        "joint terms": listed(model.terms),
+        **({} if isinstance(model, Robot) else {"joint terms": listed(model.terms)}),
     }
     versions = {"exciter": __version__, "Python": platform.python_version()}
     versions |= {name: metadata.version(name.lower()) for name in ("NumPy", "SciPy")}

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from exciter.identification.information.estimate import FAIR, GOOD, INSIGNIFICANT, WEAK
 from exciter.report.markup import PagePart, number, percent
+from exciter.typing import Array, BoolArray
 
+STATUS_TONES = {GOOD: "good", FAIR: "fair", WEAK: "poor", INSIGNIFICANT: "poor"}  #: of a parameter
 MOST_REMARKS_SHOWN = 8  #: the others are folded away
 PERCENT_OF_EMPTY_BAR, DECADES_OF_FULL_BAR = 0.1, 3.0  #: of logarithmic bars: 0.1 % … 100 %
 
@@ -48,6 +51,12 @@ class Summary(PagePart):
 
 class Paragraph(PagePart):
     contents: Sequence[PagePart | str]
+
+
+class Together(PagePart):
+    """One below the other, where one part is expected."""
+
+    contents: Sequence[PagePart]
 
 
 class Cards(PagePart):
@@ -141,7 +150,12 @@ class Bar:
         return cls(p_value, "< 0.001" if p_value < 1e-3 else number(p_value, 2))
 
 
-Cell = str | float | Bar | Word
+def intervals(low: Array, high: Array, known: BoolArray) -> list[str]:
+    """``0.1 … 0.2``, a dash where it is not known."""
+    return [f"{number(a)} … {number(b)}" if sure else "–" for a, b, sure in zip(low, high, known, strict=True)]
+
+
+Cell = str | float | Bar | Word | FileLink
 
 
 class HtmlTable(PagePart):

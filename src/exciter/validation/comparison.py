@@ -79,17 +79,16 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
-    """Between two methods: normalized (b,), the difference of each parameter over √(σ₁² + σ₂²), zero where both are
-    certain and equal; torque_percent: rms of the torque that the difference makes on the runs, of that measured.
-    limit: size of a normalized difference that chance alone exceeds in 5 % of cases, for any parameter of the pair."""
+class ParameterDifference:
+    """Between two estimates of the same parameters: normalized (b,), the difference of each over √(σ₁² + σ₂²), zero
+    where both are certain and equal. limit: size of a normalized difference that chance alone exceeds in 5 % of cases,
+    for any parameter of the pair."""
 
     first: str
     second: str
     names: tuple[str, ...]
     normalized: Array
     limit: float
-    torque_percent: float
 
     @property
     def largest(self) -> float:
@@ -103,15 +102,39 @@ class Difference:
         return tuple(self.names[k] for k in order if abs(self.normalized[k]) > self.limit)
 
     @property
-    def sentence(self) -> str:
+    def agreement(self) -> str:
+        """In words."""
         both, far = f"{self.first} and {self.second}", self.disagree
-        torque = f"their torques differ by {self.torque_percent:.2g} % of the measured one (rms)"
         if not far:
-            return f"{both} agree within their uncertainties; {torque}"
+            return f"{both} agree within their uncertainties"
         size = dict(zip(self.names, np.abs(self.normalized), strict=True))
-        named = some_of([f"{name} ({size[name]:.2g} σ)" for name in far])
-        so = "; this matters little" if self.torque_percent < NEGLIGIBLE_TORQUE_PERCENT else ""
-        return f"{both} disagree on {named}; {torque}{so}"
+        return f"{both} disagree on {some_of([f'{name} ({size[name]:.2g} σ)' for name in far])}"
+
+
+def normalized_difference(first: Array, second: Array, std: Array, other_std: Array) -> Array:
+    """(b,) of two estimates (b,), with σ of each."""
+    change, spread = first - second, np.hypot(std, other_std)
+    same = np.abs(change) <= 1e-9 * np.maximum(np.abs(first), np.abs(second))
+    return np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
+
+
+def chance_limit(count: int, freedom: float) -> float:
+    """Of ``count`` normalized differences: Student's t, the chance shared among all of them (Bonferroni)."""
+    level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / count
+    return float(stats.t.ppf(level, max(freedom, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(ParameterDifference):
+    """Between two methods. torque_percent: rms of the torque that it makes on the runs, of that measured."""
+
+    torque_percent: float
+
+    @property
+    def sentence(self) -> str:
+        torque = f"their torques differ by {self.torque_percent:.2g} % of the measured one (rms)"
+        small = self.disagree and self.torque_percent < NEGLIGIBLE_TORQUE_PERCENT
+        return f"{self.agreement}; {torque}{'; this matters little' if small else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         both, normalized = [self.first, self.second], dict(zip(self.names, self.normalized.tolist(), strict=True))
@@ -224,15 +247,12 @@ def compare(
 
 
 def _difference(measure: Problem, one: Compared, other: Compared) -> Difference:
-    """Chance: Student's t for the fewer degrees of freedom, shared among all parameters (Bonferroni)."""
+    """Chance: for the fewer degrees of freedom."""
     a, b = one.estimate, other.estimate
     assert a is not None
     assert b is not None
-    change, spread = a.values - b.values, np.hypot(a.std, b.std)
-    same = np.abs(change) <= 1e-9 * np.maximum(np.abs(a.values), np.abs(b.values))
-    normalized = np.where(same, 0.0, np.divide(change, spread, out=np.full_like(change, np.inf), where=spread > 0.0))
-    level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / len(change)
-    limit = float(stats.t.ppf(level, max(min(a.freedom, b.freedom), 1.0)))
+    change, normalized = a.values - b.values, normalized_difference(a.values, b.values, a.std, b.std)
+    limit = chance_limit(len(change), min(a.freedom, b.freedom))
     made = ((measure.measured.factors[..., :-1] @ change) ** 2).sum()
     percent = 100.0 * float(np.sqrt(made / max(float(measure.measured.signal.sum()), 1e-300)))
     return Difference(one.name, other.name, measure.names, normalized, limit=limit, torque_percent=percent)

@@ -98,6 +98,12 @@ class ActuatorFit:
         return self.numbers.values(self.fitted.x - reach), self.numbers.values(self.fitted.x + reach)
 
     @property
+    def correlation(self) -> Array:
+        """(p, p) of the coordinates."""
+        deviation = np.sqrt(np.diag(self.covariance))
+        return np.asarray(self.covariance / np.outer(deviation, deviation))
+
+    @property
     def status(self) -> tuple[str, ...]:
         """Of each value: good, fair, weak, not significant; of delays and biases by their interval alone."""
         low, high = self.interval()

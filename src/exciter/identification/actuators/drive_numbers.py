@@ -121,6 +121,17 @@ def described(robot: Robot, word: str) -> Array:
     return np.asarray(robot.friction.get(DESCRIBED[word], np.zeros(robot.n)), dtype=float)[: robot.n]
 
 
+def start_source(robot: Robot, settings: ActuatorSettings, unknown: Unknown) -> str:
+    """Where the number that the search of an unknown begins with is from."""
+    word, joint = unknown.kind.word, unknown.joints[0]
+    given = settings.known.get(word, {})
+    if any(fnmatchcase(robot.joint_names[joint], pattern) for pattern in given):
+        return "settings"
+    if word not in DRIVE_KINDS:
+        return "control law" if word in ("kp", "kd", "limit") else "zero"
+    return "description" if described(robot, word)[joint] > 0.0 else "rule of thumb"
+
+
 def _of_kind(
     kind: ActuatorKind, free: Sequence[int], joints: Sequence[str], shared: Sequence[str] | None
 ) -> list[Unknown]:

@@ -3,6 +3,7 @@ is not good: its share of the torque is small, or another one does the same."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,11 +36,15 @@ class Conditioning:
         r = compressed.information().r
         scale = np.linalg.norm(r, axis=0)
         values = singular_values(r / np.where(scale > 0.0, scale, 1.0))
-        upper = np.triu(estimate.correlation, 1)
-        strongest = np.argsort(-np.abs(upper), axis=None)[:MOST_LISTED_PAIRS]
-        at = [np.unravel_index(k, upper.shape) for k in strongest]
-        pairs = [(estimate.names[a], estimate.names[b], float(upper[a, b])) for a, b in at]
-        return cls(np.asarray(values), tuple(pair for pair in pairs if abs(pair[2]) > LISTED_PAIR_CORRELATION))
+        return cls(np.asarray(values), correlated_pairs(estimate.names, estimate.correlation))
+
+
+def correlated_pairs(names: Sequence[str], correlation: Array) -> tuple[tuple[str, str, float], ...]:
+    """Those whose estimates have errors that go together (p, p), the strongest first."""
+    upper = np.triu(correlation, 1)
+    strongest = np.argsort(-np.abs(upper), axis=None)[:MOST_LISTED_PAIRS]
+    pairs = [(names[a], names[b], float(upper[a, b])) for a, b in (np.unravel_index(k, upper.shape) for k in strongest)]
+    return tuple(pair for pair in pairs if abs(pair[2]) > LISTED_PAIR_CORRELATION)
 
 
 def explain(compressed: Compressed, estimate: Estimate) -> tuple[Note, ...]:

@@ -7,21 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exciter.identification.drive_gains import DriveGains
 from exciter.identification.gain_ratios import GainRatios
 from exciter.identification.identification import Identification
 from exciter.identification.information.compressed import ROUNDING_EXCESS
-from exciter.identification.information.estimate import (
-    FAIR,
-    GOOD,
-    INSIGNIFICANT,
-    RATIO_LEGEND,
-    STATUS_LEGEND,
-    WEAK,
-    Estimate,
-)
+from exciter.identification.information.estimate import RATIO_LEGEND, STATUS_LEGEND, Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS, PayloadEstimate
 from exciter.identification.selection.cross_validated_trial import Choice
@@ -31,11 +22,10 @@ from exciter.notes import in_one_line, texts
 from exciter.parameters.parameter_names import meaning, reading_order
 from exciter.parameters.perturbation_bounds import ASSUMED
 from exciter.report.markup import explained, number, percent
-from exciter.report.parts import Bar, Folded, HtmlTable, Section, Sentences, Word, per_joint
+from exciter.report.parts import STATUS_TONES, Bar, Folded, HtmlTable, Section, Sentences, Word, intervals, per_joint
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 
-STATUS_TONES = {GOOD: "good", FAIR: "fair", WEAK: "poor", INSIGNIFICANT: "poor"}
 MOST_RELATIVE_STD_PERCENT = 1000.0  #: σ of a value: more says no more than that it is not significant
 MOST_RATIO_SHOWN = 1e4  #: of a relative σ over the smallest one
 PAYLOAD_WORDS = {"c": "centre of mass, ", "I": "inertia about the centre of mass, "}
@@ -109,10 +99,6 @@ def payload_section(payload: PayloadEstimate) -> Section:
     text = explained("payload", frame=payload.frame, assumptions=in_one_line(payload.assumptions))
     table = HtmlTable.by_column(f"Payload on {payload.frame}", columns)
     return Section("payload", "Payload", text, (table, Sentences(texts(payload.notes))))
-
-
-def intervals(low: Array, high: Array, known: NDArray[np.bool_]) -> list[str]:
-    return [f"{number(a)} … {number(b)}" if sure else "–" for a, b, sure in zip(low, high, known, strict=True)]
 
 
 def quantity_words(name: str) -> str:
