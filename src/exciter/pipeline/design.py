@@ -331,10 +331,11 @@ def _for_drives(
                 f"{', '.join(DRIVE_FAMILIES)}, by the word alone: duration and frequencies are those of actuators: motion"
             )
         asked = replace(asked, motion=replace(asked.motion, families=(word,)))
+    if "criterion" in config.given:
+        asked = replace(asked, motion=replace(asked.motion, criterion=config.criterion))
     return design_for_drives(
         model,
         asked,
-        criterion=config.criterion,
         constraints=limits,
         rate=config.rate,
         periods=config.periods,

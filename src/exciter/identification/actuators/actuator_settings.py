@@ -20,6 +20,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError, unknown_name
+from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.optimality_and_condition import LogSigma
+from exciter.excitation.criteria.weighted_sums import WordsOfCriteria
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Duration
@@ -143,7 +146,8 @@ class SomeWords(Kind):
 @dataclass(frozen=True)
 class DriveMotionSettings(Settings):
     """What a motion for drives may be, and how its log is expected. duration [s]; families that are tried; lowest,
-    highest [Hz]: of what they move with. noise: σ of the encoders [rad or m], by joint or pattern, white."""
+    highest [Hz]: of what they move with. noise: σ of the encoders [rad or m], by joint or pattern, white. criterion: one
+    of information alone."""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
     duration: Duration = 10.0
@@ -151,6 +155,7 @@ class DriveMotionSettings(Settings):
     lowest: Annotated[float, Number(above=0.0, unit="Hz")] = 0.1
     highest: Annotated[float, Number(above=0.0, unit="Hz")] = 10.0
     noise: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=lambda: {"*": 1e-4})
+    criterion: Annotated[AnyCriterion, WordsOfCriteria()] = field(default_factory=LogSigma)
 
     def __post_init__(self) -> None:
         if not self.lowest < self.highest:

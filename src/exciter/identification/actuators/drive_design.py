@@ -19,7 +19,7 @@ from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import FAILURES, Certificate
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.criteria.criterion import AnyCriterion, Criterion
+from exciter.excitation.criteria.criterion import Criterion
 from exciter.excitation.design import REPORT_SECONDS, RESERVE_FACTOR, Design
 from exciter.excitation.files.trajectory_files import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
@@ -213,7 +213,6 @@ def design_for_drives(
     model: DynamicModel,
     settings: ActuatorSettings,
     *,
-    criterion: AnyCriterion,
     constraints: Sequence[Constraint] = (),
     rate: float,
     periods: int = 1,
@@ -225,11 +224,11 @@ def design_for_drives(
 ) -> DriveDesign:
     """The best of ``starts`` candidates of all families, and of as many changes of the best. rate [Hz]: of files,
     commands and log. The deadline, for files too, and Ctrl-C end it early with the best so far."""
-    began, robot = deadline.clock(), model.robot
+    began, robot, criterion = deadline.clock(), model.robot, settings.motion.criterion
     if not isinstance(criterion, Criterion) or not callable(criterion):
         raise ExciterError(
-            f"criterion {criterion.name} needs torques; for drives choose one of information alone, such as d-optimal, "
-            "a-optimal or e-optimal"
+            f"criterion {criterion.name} needs torques; for drives choose one of information alone, such as log-sigma or "
+            "d-optimal"
         )
     prospect, room = DriveProspect.of(robot, settings, rate), MotionRoom(robot, settings.motion, rate)
     rng, kinds = np.random.default_rng(seed), kinds_of(room)

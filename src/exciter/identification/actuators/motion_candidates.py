@@ -7,17 +7,15 @@ joints of all limbs, then the second ones, for limbs do not move each other on a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 
 from exciter.excitation.optimiser.limits import RESAMPLING_CLEARANCE_SHARE, limit_ranges
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.ramps import LARGEST_OF_REST_TO_REST
-from exciter.excitation.trajectories.sweeps_and_steps import MOST_STEPS, Chirp, Steps
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.excitation.validation_motion.random_families import largest_swing
 from exciter.identification.actuators.actuator_settings import DriveMotionSettings
@@ -30,9 +28,8 @@ POSTURE_SHARE = 0.8  #: of the range of positions, in whose middle motions are c
 MOST_FALL = 2.0  #: of amplitudes over frequency: one amplitude of acceleration
 LEAST_CYCLES = 1.0  #: of a sweep, at its lowest frequency
 FEWEST_SINES, MOST_SINES, MOST_HARMONIC = 3, 12, 30
-STEPS_PER_SECOND, FEWEST_STEPS = 2.0, 2  #: at most, at least
-LARGEST_RISING_SHARE = 0.8  #: of the duration, in which steps rise
-LEAST_HOLD_WEIGHT = 0.1  #: beside one, of the longest
+SHORTEST_STEP_S, LONGEST_STEP_S, MOST_DRAWN_STEPS = 0.1, 2.0, 100
+LEAST_PAUSE = 0.1  #: of the longest holds, below which there are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +98,7 @@ class MotionRoom:
         """[Hz] Two, from numbers in 0 … 1, each of its half of the band; least: where the lower one begins."""
         first, last = np.log([max(self.settings.lowest, min(least, 0.5 * self.settings.highest)), self.settings.highest])
         middle = 0.5 * (first + last)
-        return float(np.exp(first + low * (middle - first))), float(np.exp(middle + high * (last - middle)))
+        return float(np.exp(first + low * (middle - first))), float(np.exp(middle + high**2 * (last - middle)))
 
     def filled(self, family: Trajectory, swing: Array, posture: Array, size: Array, periods: int = 1) -> Candidate:
         """swing (n, c), about zero, as large as limits allow, times a size (n,)."""
@@ -113,18 +110,20 @@ class MotionRoom:
         large = (1.0 - RESAMPLING_CLEARANCE_SHARE) * room * sized(size)
         return Candidate(family, family.still(posture) + large[:, None] * swing, posture, periods)
 
-    def rise(self, way: Array) -> float:
-        """[s] shortest of a quintic from rest to rest over ways (n,), in whole rows."""
-        limits = (1.0 - RESAMPLING_CLEARANCE_SHARE) * self._limits[1][1:]
-        needed = [
-            (largest * np.abs(way) / limit) ** (1.0 / k)
-            for k, (largest, limit) in enumerate(zip(LARGEST_OF_REST_TO_REST, limits, strict=True), start=1)
-        ]
-        return float(np.ceil(max(1.0, self.rate * np.max(needed)))) / self.rate
+    def way(self, seconds: float) -> Array:
+        """(n,) how far a quintic from rest to rest may go in that time."""
+        orders = zip(LARGEST_OF_REST_TO_REST, self._limits[1][1:], strict=True)
+        ways = [limit * seconds**k / largest for k, (largest, limit) in enumerate(orders, start=1)]
+        return np.asarray((1.0 - RESAMPLING_CLEARANCE_SHARE) * np.min(ways, axis=0))
+
+    def rows(self, seconds: float) -> float:
+        """[s] the nearest time that is one of whole rows, one at least."""
+        return max(1.0, round(seconds * self.rate)) / self.rate
 
 
 def sized(part: Array) -> Array:
-    return np.asarray(LEAST_SIZE_SHARE + (1.0 - LEAST_SIZE_SHARE) * part)
+    """Shares of what limits allow, most of them large."""
+    return np.asarray(1.0 - (1.0 - LEAST_SIZE_SHARE) * (1.0 - part) ** 2)
 
 
 @dataclass(frozen=True)
@@ -178,43 +177,42 @@ class SumOfSines:
 
 @dataclass(frozen=True)
 class RandomSteps:
-    """Postures by joint, then (how many), sizes by joint, holds, and levels by joint."""
+    """Postures by joint, then (how long a step takes, how long a hold), sizes by joint, and of every step its rise, its
+    hold, and where the joints go. In its time each joint goes as far as its limits allow: up, or down where there is no
+    room."""
 
     in_turn: bool
     word = Steps.word
 
     def _most(self, room: MotionRoom) -> int:
-        return int(np.clip(STEPS_PER_SECOND * room.duration, FEWEST_STEPS, MOST_STEPS))
+        return int(np.clip(room.duration / SHORTEST_STEP_S, 1, MOST_DRAWN_STEPS))
 
     def size(self, room: MotionRoom) -> int:
-        most = self._most(room)
-        return 1 + 2 * room.n + (most + 1) + room.n * (most + 1)
+        return 2 * room.n + 2 + (2 + room.n) * self._most(room)
 
     def motion(self, x: Array, room: MotionRoom) -> Candidate:
         n, most = room.n, self._most(room)
-        posture, many, size, rest = room.posture(x[:n]), x[n], x[n + 1 : 2 * n + 1], x[2 * n + 1 :]
-        weights, drawn = LEAST_HOLD_WEIGHT + rest[: most + 1], 2.0 * rest[most + 1 :].reshape(n, most + 1) - 1.0
-        lower, upper = room.range
-        reach = sized(size) * np.minimum(upper - posture, posture - lower)
-        wanted = FEWEST_STEPS + round(many * (most - FEWEST_STEPS))
-        levels, rises = [posture], list[float]()
-        for step, target in enumerate(islice(self._levels(posture, reach, drawn, room), wanted)):
-            rise = room.rise(target - levels[-1])
-            if step >= FEWEST_STEPS and sum(rises) + rise > LARGEST_RISING_SHARE * room.duration:
+        posture, (pace, pause), size = room.posture(x[:n]), x[n : n + 2], sized(x[n + 2 : 2 * n + 2])
+        rises, holds, ways = np.split(x[2 * n + 2 :].reshape(2 + n, most), [1, 2])
+        usual = SHORTEST_STEP_S * (LONGEST_STEP_S / SHORTEST_STEP_S) ** pace
+        level, levels = posture, [posture]
+        times, left = list[float](), room.duration
+        for step in range(most):
+            rise = room.rows(usual * (0.5 + rises[0, step]))
+            hold = room.rows(2.0 * usual * pause * holds[0, step]) if pause > LEAST_PAUSE else 0.0
+            if times and rise + hold > left:
                 break
-            levels.append(target)
-            rises.append(rise)
-        left = max(room.duration - sum(rises), 0.0)
-        holds = np.floor(room.rate * left * weights[: len(levels)] / weights[: len(levels)].sum()) / room.rate
-        holds[-1] = max(left - holds[:-1].sum(), 0.0)
-        return Candidate(Steps(tuple(rises), tuple(holds.tolist())), np.array(levels).T, posture)
+            moves = room.turns == step % (room.turns.max() + 1) if self.in_turn else np.ones(n, dtype=bool)
+            level = np.where(moves, self._next(level, size * room.way(rise), ways[:, step], room), level)
+            levels.append(level)
+            times += [hold, rise]
+            left -= rise + hold
+        return Candidate(Steps(tuple(times[1::2]), (*times[::2], max(left, 0.0))), np.array(levels).T, posture)
 
-    def _levels(self, posture: Array, reach: Array, drawn: Array, room: MotionRoom) -> Iterator[Array]:
-        level, turns = posture, int(room.turns.max()) + 1
-        for step in range(drawn.shape[1]):
-            moves = room.turns == step % turns if self.in_turn else np.ones(room.n, dtype=bool)
-            level = np.where(moves, posture + reach * drawn[:, step], level)
-            yield level
+    def _next(self, level: Array, way: Array, part: Array, room: MotionRoom) -> Array:
+        lower, upper = room.range
+        up = np.where(part >= 0.5, level + way <= upper, level - way < lower)
+        return np.clip(np.where(up, level + way, level - way), lower, upper)
 
 
 AnyKind = SweptSines | SumOfSines | RandomSteps
