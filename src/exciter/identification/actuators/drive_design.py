@@ -3,13 +3,14 @@
 The criterion is one of the registry, of the Fisher information of the output error (``ExpectedDrives.relative``) in
 place of the Gram matrix of torques. Its slope would take as many roll-outs as there are coefficients, so that none is
 taken: candidates are drawn (``motion_candidates``), each made smaller until all limits are proved to hold and the
-simulated drives, too, stay within the range of positions; then the best is changed at random, and a change stays when
-the criterion says so."""
+simulated drives, too, stay within the range of positions; then the best of the best kinds are changed at random, and a
+change stays when the criterion says so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,8 +39,9 @@ from exciter.typing import Array
 from exciter.workers import one_thread
 
 SWING_SHARES = (1.0, 0.75, 0.5, 0.3, 0.15)  #: of a candidate, tried one after the other
-CHANGES_PER_START = 1  #: evaluations of the best one, changed, for each candidate that is drawn
+CHANGES_PER_START = 2  #: of the best one, for each candidate that is drawn
 FIRST_CHANGE, LARGER, SMALLER = 0.2, 1.3, 0.9  #: of its numbers, each 0 … 1; after a change that is better, or is not
+CHANGED_KINDS = (3, 2, 1)  #: of how many kinds the best one is changed: in each third of all changes
 CHANGED_PART = 0.3  #: of the numbers at a time
 
 
@@ -87,7 +89,8 @@ class DriveDesign(Design):
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A certified candidate, the numbers x that it was made from, and what it is worth; a share of its swing."""
+    """A certified candidate, or a share of its swing, the numbers x that it was made from, and what it is worth. number:
+    of the attempt that it began with; step: by how much its numbers are changed next."""
 
     kind: AnyKind
     x: Array
@@ -97,11 +100,13 @@ class _Found:
     certificate: Certificate
     expected: ExpectedDrives
     value: float
+    number: int = -1
+    step: float = FIRST_CHANGE
 
 
 @dataclass(eq=False)
 class _DriveSearch:
-    """reserve [s]: what a certificate and files take, kept free where there is a time limit; longest: of a look."""
+    """found: the best of each kind. reserve [s]: what a certificate and files take, kept free where there is a time limit; longest: of a look."""
 
     robot: Robot
     room: MotionRoom
@@ -112,7 +117,7 @@ class _DriveSearch:
     ramps: Ramps | None
     deadline: Deadline
     rng: np.random.Generator
-    best: _Found | None = None
+    found: dict[AnyKind, _Found] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     evaluations: int = 0
     reserve: float = 0.0
@@ -139,24 +144,32 @@ class _DriveSearch:
                 obstacle=obstacle,
             )
         )
-        if found is not None and (self.best is None or found.value < self.best.value):
-            self.best = found
+        if found is not None and (kind not in self.found or found.value < self.found[kind].value):
+            self.found[kind] = replace(found, number=len(self.attempts) - 1)
 
-    def change(self, step: float) -> bool:
-        """The best one with some of its numbers moved; whether that is better, and stays."""
-        assert self.best is not None
-        number = min(range(len(self.attempts)), key=lambda k: self.attempts[k].value)
-        begun, before = self.deadline.clock(), self.attempts[number]
-        found = self.look(self.best.kind, changed_numbers(self.best.x, step, self.rng))[1]
-        better = found is not None and found.value < self.best.value
-        seconds = before.seconds + self.deadline.clock() - begun
-        after = replace(before, evaluations=before.evaluations + (found is not None), seconds=seconds)
-        if found is not None and better:
-            self.best = found
+    @property
+    def best(self) -> _Found | None:
+        return min(self.found.values(), key=attrgetter("value"), default=None)
+
+    def best_kinds(self, most: int) -> list[AnyKind]:
+        """Of which something was found, best first."""
+        return sorted(self.found, key=lambda kind: self.found[kind].value)[:most]
+
+    def change(self, kind: AnyKind) -> None:
+        """The best one of a kind with some of its numbers moved, which stays where it is better."""
+        before = self.found[kind]
+        begun, attempt = self.deadline.clock(), self.attempts[before.number]
+        found = self.look(kind, changed_numbers(before.x, before.step, self.rng))[1]
+        seconds = attempt.seconds + self.deadline.clock() - begun
+        attempt = replace(attempt, evaluations=attempt.evaluations + (found is not None), seconds=seconds)
+        if found is not None and found.value < before.value:
+            step = min(FIRST_CHANGE, LARGER * before.step)
+            self.found[kind] = replace(found, number=before.number, step=step)
             own = {"trajectory": found.candidate.trajectory, "delta": found.delta, "value": found.value}
-            after = replace(after, **own, history=(*before.history, (seconds, found.value)))
-        self.attempts[number] = after
-        return better
+            attempt = replace(attempt, **own, history=(*attempt.history, (seconds, found.value)))
+        else:
+            self.found[kind] = replace(before, step=SMALLER * before.step)
+        self.attempts[before.number] = attempt
 
     def look(self, kind: AnyKind, x: Array) -> tuple[Candidate, _Found | None, str]:
         """The largest share of a candidate that keeps all limits; where there is none, what was in the way."""
@@ -222,7 +235,7 @@ def design_for_drives(
     deadline: Deadline = NEVER,
     progress: Callable[[Progress], None] | None = None,
 ) -> DriveDesign:
-    """The best of ``starts`` candidates of all families, and of as many changes of the best. rate [Hz]: of files,
+    """The best of ``starts`` candidates of all kinds, and of twice as many changes of the best of each. rate [Hz]: of files,
     commands and log. The deadline, for files too, and Ctrl-C end it early with the best so far."""
     began, robot, criterion = deadline.clock(), model.robot, settings.motion.criterion
     if not isinstance(criterion, Criterion) or not callable(criterion):
@@ -245,21 +258,21 @@ def design_for_drives(
             for number in range(starts):
                 search.draw(kinds[number % len(kinds)])
                 told(f"{number + 1} of {starts} candidates")
-            step, changes = FIRST_CHANGE, 0 if search.best is None else CHANGES_PER_START * starts
+            changes = CHANGES_PER_START * starts if search.found else 0
             for number in range(changes):
-                step = min(FIRST_CHANGE, LARGER * step) if search.change(step) else SMALLER * step
+                few = search.best_kinds(CHANGED_KINDS[len(CHANGED_KINDS) * number // changes])
+                search.change(few[number % len(few)])
                 told(f"{number + 1} of {changes} changes of the best")
         except (OutOfTime, KeyboardInterrupt) as stop:
             if search.best is None:
                 raise
             interrupted, out_of_time = True, isinstance(stop, OutOfTime)
-    if search.best is None:
+    if (best := search.best) is None:
         obstacles = [attempt.obstacle for attempt in search.attempts]
         raise ExciterError(
             f"infeasible: none of {starts} candidates keeps all limits; hardest to keep is "
             f"{max(obstacles, key=obstacles.count)}; loosen it"
         )
-    best = search.best
     expected, values = best.expected, np.linalg.eigvalsh(best.expected.relative)
     scale = np.sqrt(np.diag(expected.relative))
     return DriveDesign(

@@ -28,7 +28,8 @@ POSTURE_SHARE = 0.8  #: of the range of positions, in whose middle motions are c
 MOST_FALL = 2.0  #: of amplitudes over frequency: one amplitude of acceleration
 LEAST_CYCLES = 1.0  #: of a sweep, at its lowest frequency
 FEWEST_SINES, MOST_SINES, MOST_HARMONIC = 3, 12, 30
-SHORTEST_STEP_S, LONGEST_STEP_S, MOST_DRAWN_STEPS = 0.1, 2.0, 100
+WIDEST_RATIO = 10.0  #: of frequencies to the usual one
+STEP_RATIO, MOST_DRAWN_STEPS = 2.0, 100  #: of how long a step takes to half a usual period
 LEAST_PAUSE = 0.1  #: of the longest holds, below which there are none
 
 
@@ -94,11 +95,22 @@ class MotionRoom:
         lower, upper = self._limits
         return lower[0], upper[0]
 
+    @cached_property
+    def usual(self) -> float:
+        """[Hz] of a sine that comes to the limits of acceleration and velocity (or position) of a joint, as it is for
+        the joint in the middle of all; within the band."""
+        (lower, upper), most = self.range, self._limits[1]
+        half, velocity, acceleration = 0.5 * (upper - lower), most[1], most[2]
+        limited = np.isfinite(acceleration)
+        fast = np.where(limited, acceleration, 0.0)
+        pace = np.where(limited, np.maximum(fast / velocity, np.sqrt(fast / half)), velocity / half)
+        return float(np.clip(np.median(pace) / (2.0 * np.pi), self.settings.lowest, self.settings.highest))
+
     def frequencies(self, low: float, high: float, least: float = 0.0) -> tuple[float, float]:
-        """[Hz] Two, from numbers in 0 … 1, each of its half of the band; least: where the lower one begins."""
-        first, last = np.log([max(self.settings.lowest, min(least, 0.5 * self.settings.highest)), self.settings.highest])
-        middle = 0.5 * (first + last)
-        return float(np.exp(first + low * (middle - first))), float(np.exp(middle + high**2 * (last - middle)))
+        """[Hz] Two, from numbers in 0 … 1: below the usual one, and above; least: no lower one."""
+        band = max(self.settings.lowest, min(least, self.usual)), self.settings.highest
+        found = np.clip([self.usual * WIDEST_RATIO ** (low - 1.0), self.usual * WIDEST_RATIO**high], *band)
+        return float(found[0]), float(found[1])
 
     def filled(self, family: Trajectory, swing: Array, posture: Array, size: Array, periods: int = 1) -> Candidate:
         """swing (n, c), about zero, as large as limits allow, times a size (n,)."""
@@ -185,7 +197,8 @@ class RandomSteps:
     word = Steps.word
 
     def _most(self, room: MotionRoom) -> int:
-        return int(np.clip(room.duration / SHORTEST_STEP_S, 1, MOST_DRAWN_STEPS))
+        shortest = 0.25 / (STEP_RATIO * room.usual)
+        return int(np.clip(room.duration / shortest, 1, MOST_DRAWN_STEPS))
 
     def size(self, room: MotionRoom) -> int:
         return 2 * room.n + 2 + (2 + room.n) * self._most(room)
@@ -194,7 +207,7 @@ class RandomSteps:
         n, most = room.n, self._most(room)
         posture, (pace, pause), size = room.posture(x[:n]), x[n : n + 2], sized(x[n + 2 : 2 * n + 2])
         rises, holds, ways = np.split(x[2 * n + 2 :].reshape(2 + n, most), [1, 2])
-        usual = SHORTEST_STEP_S * (LONGEST_STEP_S / SHORTEST_STEP_S) ** pace
+        usual = 0.5 / room.usual * STEP_RATIO ** (2.0 * pace - 1.0)
         level, levels = posture, [posture]
         times, left = list[float](), room.duration
         for step in range(most):
