@@ -2,10 +2,10 @@
 
     python benchmarks/drive_motions.py [ROBOT] [--kp 600] [--kd 30] [--starts 10] [--duration 10]
 
-All last equally long and keep the same limits. Beside what ``design(…, actuators=…)`` finds, family by family and of all
-of them, stand the default exciting motion (for torques), one sine, and triangles with corners as round as the limits
-of acceleration ask for. Prints σ [%] of each kind of number for the best and the worst joint, that of the delay in µs,
-the mean logarithm of all σ, and processor time."""
+All last equally long and keep the same limits. Beside what ``design(…, actuators=…)`` finds, family by family and of
+all of them, stand the default exciting motion (for torques), one sine, and triangles with corners as round as the
+limits of acceleration ask for. Prints σ [%] of each kind of number for the best and the worst joint, that of the delay
+in µs, the mean logarithm of all σ, and processor time."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def row(name: str, expected: ExpectedDrives, seconds: float) -> str:
         own = [k for k, u in enumerate(expected.numbers.unknowns) if u.kind.word == word]
         std, values = expected.std[own], expected.values[own]
         relative = 100.0 * std / np.abs(np.where(values == 0.0, np.nan, values))
-        cells.append(f"{1e6 * std.max():9.1f} µs" if word == "delay" else f"{relative.min():7.2f} …{relative.max():7.2f}")
+        cells.append(
+            f"{1e6 * std.max():9.1f} µs" if word == "delay" else f"{relative.min():7.2f} …{relative.max():7.2f}"
+        )
     mean = LogSigma()(expected.relative)[0] / len(expected.std)
     return f"{name:24}" + "".join(f"{cell:>20}" for cell in cells) + f"{mean:9.2f}{seconds:8.1f} s"
 
@@ -79,7 +81,8 @@ def main() -> None:
     unknown = ("armature", "damping", "friction", "delay")
     asked = ex.ActuatorSettings(control=law, unknown=unknown, motion=DriveMotionSettings(duration=given.duration))
     prospect = DriveProspect.of(robot, asked, RATE_HZ)
-    print(f"{robot.name}, {given.duration:g} s at {RATE_HZ:g} Hz, encoders of σ {prospect.noise[0]:g}; σ in %, best … worst joint")
+    log = f"{given.duration:g} s at {RATE_HZ:g} Hz, encoders of σ {prospect.noise[0]:g}"
+    print(f"{robot.name}, {log}; σ in %, best … worst joint")
     print(f"{'':24}" + "".join(f"{word:>20}" for word in unknown) + f"{'log σ':>9}{'cpu':>10}")
 
     def shown(name: str, curve: Curve, began: float) -> None:

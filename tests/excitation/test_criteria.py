@@ -746,8 +746,8 @@ def test_every_word_makes_its_criterion():
 
 
 WRITTEN = [
-    c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.LogSigma(), c.ScaledCondition(),
-    c.ScaledCondition((1.0, 0.1)), c.ScaledCondition({"XY2": 0.02, "Fv*": 5.0}, 0.1), c.AOptimality({}),
+    c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.ScaledCondition(),
+    c.LogSigma(), c.ScaledCondition((1.0, 0.1)), c.ScaledCondition({"XY2": 0.02, "Fv*": 5.0}, 0.1), c.AOptimality({}),
     c.ConditionAndSmallest(0.3), sums.ConditionAndEquilibrium(0.2),
     sums.ConditionAndTorque(),
     sums.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), CramerRao(None, 1e-4),

@@ -293,7 +293,7 @@ def test_acceleration_sequence_integrates_its_nodes() -> None:
 
 
 def test_a_chirp_sweeps_its_frequency() -> None:
-    """Beside the sine itself, whose phase is the integral of an exponential; joints take turns by their coefficients."""
+    """Beside the sine itself, whose phase is the integral of an exponential; joints may take turns."""
     family = Chirp(8.0, 0.5, 4.0, fall=1.0, rise=0.1)
     time = np.linspace(0.8, 7.2, 4001)  # where it has its full amplitude
     frequency = 0.5 * 8.0 ** (time / 8.0)

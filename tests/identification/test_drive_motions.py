@@ -133,7 +133,11 @@ def test_what_no_motion_tells_apart_is_said(robot):
     [
         ("limits: {velocity: 3}", (), "control law of the drives is not given"),
         ("limits: {velocity: 3}\nactuators: {control: {kp: 20}}", ("--trajectory", "bspline"), "chirp, fourier, steps"),
-        ("limits: {velocity: 3}\nactuators: {control: {kp: 20}}", ("--criterion", "condition-equilibrium"), "needs torques"),
+        (
+            "limits: {velocity: 3}\nactuators: {control: {kp: 20}}",
+            ("--criterion", "condition-equilibrium"),
+            "needs torques",
+        ),
         ("limits: {velocity: 3}\nactuators: {control: {kp: 20}}", ("--jobs", "2"), "--jobs has no meaning"),
         ("actuators: {control: {kp: 20}}", (), "neither a velocity nor an acceleration limit"),
         ("actuators: {control: {kp: 20}, motion: {lowest: 3, highest: 1}}", (), "give lowest < highest"),
@@ -154,7 +158,7 @@ def test_bad_input_is_one_line(config, more, said, tmp_path, capsys):
 
 def test_a_free_base_is_to_be_clamped():
     robot = ex.load(ROBOTS / "quadruped.urdf", base="free", velocity=3.0)
-    with pytest.raises(ExciterError, match="the base is free; .* give base: fixed"):
+    with pytest.raises(ExciterError, match=r"the base is free; .* give base: fixed"):
         ex.design(robot, actuators=settings())
 
 

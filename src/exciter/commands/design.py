@@ -94,7 +94,9 @@ def progress_bar(starts: int) -> Iterator[Any]:
         def told(report: SearchProgress) -> None:
             nonlocal counted, best, since
             late = report.seconds - since >= LONGEST_SILENCE_S
-            if report.done != counted or late or report.doing:  # a pipe gets a line for every start, not for every step of it
+            if (
+                report.done != counted or late or report.doing
+            ):  # a pipe gets a line for every start, not for every step of it
                 best = f", best {report.value:.4g}" if np.isfinite(report.value) else ""
                 best = f"{best}, step {report.iteration} of the next" if late and report.iteration else best
                 counted, since = report.done, report.seconds

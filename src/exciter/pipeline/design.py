@@ -327,8 +327,8 @@ def _for_drives(
         word = config.trajectory.family
         if word not in DRIVE_FAMILIES or not isinstance(trajectory, str | None):
             raise ExciterError(
-                f"{config.place('trajectory')} is {shown(word)} with its settings; a motion for drives is "
-                f"{', '.join(DRIVE_FAMILIES)}, by the word alone: duration and frequencies are those of actuators: motion"
+                f"{config.place('trajectory')} is {shown(word)}; a motion for drives is one of "
+                f"{', '.join(DRIVE_FAMILIES)}, by the word alone: duration and band are in actuators: motion"
             )
         asked = replace(asked, motion=replace(asked.motion, families=(word,)))
     if "criterion" in config.given:

@@ -64,7 +64,16 @@ from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 FAMILIES = Registry[Family](
-    "trajectory family", Fourier, BSpline, Quintic, AccelerationSequence, Chirp, Steps, RandomPoints, RandomSpline, Stops
+    "trajectory family",
+    Fourier,
+    BSpline,
+    Quintic,
+    AccelerationSequence,
+    Chirp,
+    Steps,
+    RandomPoints,
+    RandomSpline,
+    Stops,
 )
 DRAWN_FAMILIES = (RandomPoints, RandomSpline)  # not searched
 TO_DESIGN = OneOf(FAMILIES, tag="family", usual=Fourier.word, without=(Stops.word,))

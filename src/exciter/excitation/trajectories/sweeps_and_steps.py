@@ -135,9 +135,7 @@ class Chirp(PiecewisePolynomial):
         x = np.clip(np.minimum(u, 1.0 - u) / self.rise, 0.0, 1.0)
         side = np.where(u < 0.5, 1.0, -1.0) / self.rise
         shape = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-        return np.array(
-            [shape, 30.0 * (x * (1.0 - x)) ** 2 * side, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) * side**2]
-        )
+        return np.array([shape, 30.0 * (x * (1.0 - x)) ** 2 * side, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) * side**2])
 
 
 @dataclass(frozen=True)
@@ -220,4 +218,3 @@ class Steps(PiecewisePolynomial):
         return replace(
             self, rises=tuple(scale * one for one in self.rises), holds=tuple(scale * one for one in self.holds)
         )
-

@@ -8,7 +8,7 @@ actuators:
   known: {friction: {FL_calf: 0.8}}   # values that are held
   segment: 2.0                    # [s] simulated at a time, from a state of its own
   simulator: {integrator: implicitfast, step: 0.0025}              # the MJCF's own unless given
-  motion: {duration: 10, families: [chirp, fourier, steps], lowest: 0.1, highest: 10, noise: 1.0e-4}   # to be designed"""
+  motion: {duration: 10, families: [chirp, fourier, steps], lowest: 0.1, highest: 10, noise: 1.0e-4}   # if designed"""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ class SomeWords(Kind):
 @dataclass(frozen=True)
 class DriveMotionSettings(Settings):
     """What a motion for drives may be, and how its log is expected. duration [s]; families that are tried; lowest,
-    highest [Hz]: of what they move with. noise: σ of the encoders [rad or m], by joint or pattern, white. criterion: one
-    of information alone."""
+    highest [Hz]: of what they move with. noise: σ of the encoders [rad or m], by joint or pattern, white. criterion:
+    one of information alone."""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
     duration: Duration = 10.0

@@ -89,8 +89,8 @@ class DriveDesign(Design):
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A certified candidate, or a share of its swing, the numbers x that it was made from, and what it is worth. number:
-    of the attempt that it began with; step: by how much its numbers are changed next."""
+    """A certified candidate, or a share of its swing, the numbers x that it was made from, and what it is worth.
+    number: of the attempt that it began with; step: by how much its numbers are changed next."""
 
     kind: AnyKind
     x: Array
@@ -106,7 +106,8 @@ class _Found:
 
 @dataclass(eq=False)
 class _DriveSearch:
-    """found: the best of each kind. reserve [s]: what a certificate and files take, kept free where there is a time limit; longest: of a look."""
+    """found: the best of each kind. reserve [s]: what files take, kept free where there is a time limit; longest [s]:
+    of a look."""
 
     robot: Robot
     room: MotionRoom
@@ -165,7 +166,7 @@ class _DriveSearch:
         if found is not None and found.value < before.value:
             step = min(FIRST_CHANGE, LARGER * before.step)
             self.found[kind] = replace(found, number=before.number, step=step)
-            own = {"trajectory": found.candidate.trajectory, "delta": found.delta, "value": found.value}
+            own: dict[str, Any] = {"trajectory": found.candidate.trajectory, "delta": found.delta, "value": found.value}
             attempt = replace(attempt, **own, history=(*attempt.history, (seconds, found.value)))
         else:
             self.found[kind] = replace(before, step=SMALLER * before.step)
@@ -235,13 +236,13 @@ def design_for_drives(
     deadline: Deadline = NEVER,
     progress: Callable[[Progress], None] | None = None,
 ) -> DriveDesign:
-    """The best of ``starts`` candidates of all kinds, and of twice as many changes of the best of each. rate [Hz]: of files,
-    commands and log. The deadline, for files too, and Ctrl-C end it early with the best so far."""
+    """The best of ``starts`` candidates of all kinds, and of twice as many changes of the best of each. rate [Hz]: of
+    files, commands and log. The deadline, for files too, and Ctrl-C end it early with the best so far."""
     began, robot, criterion = deadline.clock(), model.robot, settings.motion.criterion
     if not isinstance(criterion, Criterion) or not callable(criterion):
         raise ExciterError(
-            f"criterion {criterion.name} needs torques; for drives choose one of information alone, such as log-sigma or "
-            "d-optimal"
+            f"criterion {criterion.name} needs torques; for drives choose one of information alone, such as log-sigma "
+            "or d-optimal"
         )
     prospect, room = DriveProspect.of(robot, settings, rate), MotionRoom(robot, settings.motion, rate)
     rng, kinds = np.random.default_rng(seed), kinds_of(room)

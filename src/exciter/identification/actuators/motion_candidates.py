@@ -156,14 +156,17 @@ class SweptSines:
         family = Chirp(room.duration, *band, sweeps, MOST_FALL * fall)
         phase, size = rest.reshape(2, room.n)
         swing, joints = np.zeros((room.n, family.coefficients)), np.arange(room.n)
-        swing[joints, 1 + 2 * turns], swing[joints, 2 + 2 * turns] = np.cos(2 * np.pi * phase), np.sin(2 * np.pi * phase)
+        swing[joints, 1 + 2 * turns], swing[joints, 2 + 2 * turns] = (
+            np.cos(2 * np.pi * phase),
+            np.sin(2 * np.pi * phase),
+        )
         return room.filled(family, swing, room.posture(posture), size)
 
 
 @dataclass(frozen=True)
 class SumOfSines:
-    """Postures by joint, then (low, high, fall, how many), and by joint (size, phases). Periods are short where frequencies are high:
-    extrema of a series are the roots of a polynomial."""
+    """Postures by joint, then (low, high, fall, how many), and by joint (size, phases). Periods are short where
+    frequencies are high: extrema of a series are the roots of a polynomial."""
 
     word = Fourier.word
 
