@@ -29,7 +29,7 @@ from exciter.typing import Array
 SPANS_PER_CYCLE, SPANS_PER_RISE = 12.0, 8.0  # of a swept sine, and of what lets it grow from rest
 INSTANTS_PER_SPAN = 8  # at which knots are looked for
 MOST_SWEEP_SPANS = 10_000  # a family of few coefficients, so that its basis stays small
-MOST_SWEEPS = 200
+MOST_CHIRP_SWEEPS = 200
 MOST_STEPS = MOST_FAMILY_SPANS // 2 - 1  # each is a span, and so is each hold
 LEAST_RATIO_LOGARITHM = 1e-6  # of frequencies; below it the frequency is one
 
@@ -52,7 +52,7 @@ class Chirp(PiecewisePolynomial):
     duration: Duration = 10.0
     lowest: Annotated[float, Number(above=0.0, unit="Hz")] = 0.2
     highest: Annotated[float, Number(above=0.0, unit="Hz")] = 2.0
-    sweeps: Annotated[int, Whole(1, MOST_SWEEPS)] = 1
+    sweeps: Annotated[int, Whole(1, MOST_CHIRP_SWEEPS)] = 1
     fall: Annotated[float, Number(least=0.0, most=3.0)] = 1.0
     rise: Annotated[float, Number(least=0.01, most=0.5)] = 0.1
 
@@ -156,8 +156,8 @@ class Steps(PiecewisePolynomial):
 
     Coefficients (n, steps + 1): the levels [rad]. A joint whose level does not change stands still in that step.
 
-    >>> ex.design(robot, ex.Steps(rises=(0.6, 0.8, 0.6), holds=(0.2, 1.0, 0.5, 0.9)), starts=1).curve.duration
-    4.6"""
+    >>> ex.design(robot, ex.Steps(rises=(0.5, 0.75, 0.5), holds=(0.25, 1.0, 0.5, 1.0)), starts=1).curve.duration
+    4.5"""
 
     word, title = "steps", "steps from level to level"
     also: ClassVar[type[Settings]] = EvenSteps

@@ -22,7 +22,7 @@ from exciter.identification.actuators.shooting_fit import DIVERGED_RAD, Shooting
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
-SETTLING_S = 2.0  #: [s] in which a robot that is told its first posture comes to rest there
+DRIVE_SETTLING_S = 2.0  #: [s] in which a robot that is told its first posture comes to rest there
 VELOCITY_STEP_S = 1e-5  #: [s] of the differences that give velocities where stretches begin
 
 
@@ -117,7 +117,7 @@ class DriveProspect:
         start, n = self.numbers.start, self.simulator.n
         model, still = self.simulator.with_numbers(start), np.zeros(n)
         stands = np.repeat(command[:1], 2, axis=0)
-        pause = np.array([0.0, SETTLING_S])
+        pause = np.array([0.0, DRIVE_SETTLING_S])
         before = Stretch(0, pause, stands, pause, stands)
         rest = self.simulator.roll(model, start, np.concatenate([command[0], still])[None], [before])[0][-1]
         whole = Stretch(0, at, np.empty((len(at), n)), time, command)
