@@ -51,6 +51,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Trajectory
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot.geometry import Capsule
@@ -60,7 +61,7 @@ from exciter.robot.robot import Frame, Robot
 from support.robots import CASES, random_robot
 
 ROBOTS = ("panda", "lwr4", "ur10e", "tx40", "kuka-ir361", "gantry", "two-arms", "serial", "tree")
-FAMILIES = ("fourier", "bspline", "quintic", "acceleration", "file")
+FAMILIES = ("fourier", "bspline", "quintic", "acceleration", "chirp", "steps", "file")
 Array = np.ndarray
 Truth = Callable[[Motion], Array]
 #: What two programs in double precision may differ by, in units of a row.
@@ -104,6 +105,10 @@ def draw_curve(rng: np.random.Generator, word: str, n: int) -> Curve:
         trajectory = Quintic((0.0, *times.tolist()), at_rest_ends=bool(rng.random() < 0.5))
     elif word == "acceleration":
         trajectory = AccelerationSequence(duration, int(rng.integers(4, 15)))
+    elif word == "chirp":
+        trajectory = Chirp(duration, *np.sort(rng.uniform(0.1, 3.0, 2)).tolist(), int(rng.integers(1, 4)))
+    elif word == "steps":
+        trajectory = Steps.even(duration, int(rng.integers(2, 8)), duration / 20.0)
     else:
         trajectory = BSpline(duration, int(rng.integers(3, 10)), degree=int(rng.integers(4, 6)))
     shape = rng.standard_normal((n, trajectory.free.shape[1])) @ trajectory.free.T

@@ -174,6 +174,8 @@ DESIGNS = (
     "trajectory: {family: quintic, times: [0, 1, 2, 3]}\ncriterion: {cramer-rao: {joint_noise: 1.0e-4}}\nlock: []\n"
     "terms: [rotor, {coulomb: {smooth: 0.01}}, offset, {gas-spring: {joint: JOINT}}]\n",
     "trajectory: {family: acceleration, duration: 5, intervals: 20}\nformulation: energy\nnoise: 0.5\n",
+    "trajectory: {family: chirp, duration: 10, lowest: 0.2, highest: 2.0, sweeps: 2, fall: 1.0, rise: 0.1}\n",
+    "trajectory: {family: steps, rises: [0.5, 0.4], holds: [0.2, 1.0, 0.3]}\ncriterion: log-sigma\n",
     "trajectory: {family: random-points, points: 20, rest: 0.2, rise: 0.05, draws: 2000}\n",
     "trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws: 50}\n",
 )

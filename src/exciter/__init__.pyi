@@ -58,6 +58,8 @@ from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSetti
 from exciter.excitation.trajectories.fourier import Fourier as Fourier
 from exciter.excitation.trajectories.piecewise import BSpline as BSpline
 from exciter.excitation.trajectories.piecewise import Quintic as Quintic
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp as Chirp
+from exciter.excitation.trajectories.sweeps_and_steps import Steps as Steps
 from exciter.excitation.validation_motion.random_families import RandomPoints as RandomPoints
 from exciter.excitation.validation_motion.random_families import RandomSpline as RandomSpline
 

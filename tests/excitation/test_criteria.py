@@ -169,6 +169,7 @@ CRITERIA = {
     ),
     "d-optimal": (lambda b: c.DOptimality(), lambda w, *_: -2 * np.log(sigma(w)).sum()),
     "a-optimal": (lambda b: c.AOptimality(), lambda w, *_: variances(w).sum()),
+    "log-sigma": (lambda b: c.LogSigma(), lambda w, *_: 0.5 * np.log(variances(w)).sum()),
     "a-optimal, scaled": (
         lambda b: c.AOptimality(z_of(b)),
         lambda w, *_: (variances(w) / np.square(z_of(w.shape[1]))).sum(),
@@ -746,7 +747,7 @@ def test_every_word_makes_its_criterion():
 
 WRITTEN = [
     c.AOptimality(), c.AOptimality((1.0, 2.0)), c.EOptimality((3.0,)), c.DOptimality(), c.ScaledCondition(),
-    c.ScaledCondition((1.0, 0.1)), c.ScaledCondition({"XY2": 0.02, "Fv*": 5.0}, 0.1), c.AOptimality({}),
+    c.LogSigma(), c.ScaledCondition((1.0, 0.1)), c.ScaledCondition({"XY2": 0.02, "Fv*": 5.0}, 0.1), c.AOptimality({}),
     c.ConditionAndSmallest(0.3), sums.ConditionAndEquilibrium(0.2),
     sums.ConditionAndTorque(),
     sums.ConditionAndTorque((1.0, 2.0), 0.5, 2.0, (1.0,)), CramerRao(None, 1e-4),

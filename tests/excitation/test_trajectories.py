@@ -14,6 +14,7 @@ from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic
 from exciter.excitation.trajectories.ramps import Ramps, ramped
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Trajectory, motion, retimed
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.robot import embedded_robots as embedded
@@ -44,6 +45,12 @@ CASES: dict[str, tuple[Trajectory, int, int]] = {
     "quintic-moving": (Quintic((0.0, 1.0, 2.5), at_rest_ends=False), 0, 0),
     "acceleration": (AccelerationSequence(10.0, 20), 2, 2),
     "acceleration-few": (AccelerationSequence(2.0, 3), 2, 2),
+    "chirp": (Chirp(4.0, 0.3, 3.0), 2, 2),
+    "chirp-in-turn": (Chirp(6.0, 0.5, 2.0, sweeps=3, fall=2.0, rise=0.3), 2, 2),
+    "chirp-one-frequency": (Chirp(3.0, 1.0, 1.0, fall=0.0, rise=0.5), 2, 2),
+    "steps": (Steps((0.4, 0.7, 0.3), (0.5, 0.2, 1.1, 0.3)), 2, 2),
+    "steps-no-holds": (Steps((0.4, 0.7), (0.0, 0.0, 0.0)), 2, 2),
+    "steps-even": (Steps.even(5.0, 4, 0.5), 2, 2),
 }
 every_family = pytest.mark.parametrize(("family", "start", "end"), CASES.values(), ids=CASES)
 families = pytest.mark.parametrize("family", [case[0] for case in CASES.values()], ids=CASES)
@@ -285,9 +292,36 @@ def test_acceleration_sequence_integrates_its_nodes() -> None:
     assert sampled.q[:, 0] == pytest.approx(q, abs=1e-7)
 
 
+def test_a_chirp_sweeps_its_frequency() -> None:
+    """Beside the sine itself, whose phase is the integral of an exponential; joints may take turns."""
+    family = Chirp(8.0, 0.5, 4.0, fall=1.0, rise=0.1)
+    time = np.linspace(0.8, 7.2, 4001)  # where it has its full amplitude
+    frequency = 0.5 * 8.0 ** (time / 8.0)
+    phase = 2 * np.pi * 0.5 * 8.0 / np.log(8.0) * (8.0 ** (time / 8.0) - 1.0)
+    wave = 0.2 + 0.3 * 0.5 / frequency * np.cos(phase)
+    assert np.abs(family.curve([0.2, 0.0, 0.3]).motion(time).q[:, 0] - wave).max() < 1e-5
+    turns = Chirp(9.0, 0.5, 2.0, sweeps=3)
+    q = turns.curve(np.hstack([np.ones((3, 1)), np.kron(np.eye(3), [1.0, 0.0])])).motion(np.linspace(0, 9, 91)).q
+    assert [set(np.flatnonzero(np.abs(one - 1.0) > 1e-12) // 30) for one in q.T] == [{0}, {1}, {2}]
+
+
+def test_steps_hold_their_levels() -> None:
+    family = Steps((0.4, 0.7), (0.5, 0.2, 1.1))
+    assert family.duration == pytest.approx(2.9)
+    at = [0.0, 0.5, 0.7, 0.9, 1.1, 1.45, 1.8, 2.9]
+    assert family.curve([1.0, 3.0, 2.0]).motion(at).q[:, 0] == pytest.approx([1, 1, 2, 3, 3, 2.5, 2, 2])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Chirp(10.0, 2.0, 1.0), "give lowest ≤ highest"),
+        (lambda: Chirp(1000.0, 0.1, 50.0), "cycles of a swept sine; at most 827 are allowed"),
+        (lambda: Chirp(sweeps=0), "sweeps is 0; give a whole number ≥ 1"),
+        (lambda: Steps((0.5,), (1.0,)), "give one hold more than rises"),
+        (lambda: Steps((0.0,), (1.0, 1.0)), "rises"),
+        (lambda: Steps((1.0,) * 1000, (0.0,) * 1001), "1000 steps; at most 499"),
+        (lambda: Steps.even(1.0, 5, 0.5), "take more than 1 s"),
         (lambda: Fourier(-1.0), r"period is -1.0; give a number ≥ 0.001"),
         (lambda: Fourier(harmonics=()), "give how many, a whole number ≥ 1"),
         (lambda: Fourier(harmonics=(1, 1)), "list of different ones"),

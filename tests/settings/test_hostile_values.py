@@ -165,6 +165,7 @@ COUNTS = [
     "trajectory: {family: bspline, segments: 50000000}", "trajectory: {family: bspline, duration: 1.0e+12}",
     "trajectory: {family: quintic, segments: 50000000}", "trajectory: {family: acceleration, intervals: 50000000}",
     "trajectory: {family: random-points, draws: 50000000}", "trajectory: {family: random-spline, draws: 50000000}",
+    "trajectory: {family: chirp, highest: 50000000}", "trajectory: {family: steps, steps: 50000000}",
     "trajectory: {periods: 5000, period: 100, rate: 1000}", "trajectory: {period: 1.0e-9}",
 ]  # fmt: skip
 

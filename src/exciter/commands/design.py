@@ -13,7 +13,7 @@ import numpy as np
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, iteration_words, print_notes, working
+from exciter.commands.common import console, iteration_words, plain_table, print_notes, shown, working
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
@@ -24,7 +24,7 @@ from exciter.files import json_text, output_folder
 from exciter.notes import texts
 from exciter.pipeline.design import Designed, design, time_limit
 from exciter.pipeline.saving import CHECKPOINT_FILE
-from exciter.pipeline.settings_file import SettingsFile
+from exciter.pipeline.settings_file import ACTUATORS, SettingsFile
 
 INTERRUPTED_EXIT_CODE = 130
 LONGEST_SILENCE_S = 10.0  # [s] of a search that is piped: then a line says how far it is
@@ -33,20 +33,26 @@ DESIGN_FILES = (*MOTION_FILES, DESIGN.name, ARCHIVE, "report.html")
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was done, 130 when Ctrl-C came first: what was reached is written in either case."""
-    if arguments.experiment is not None or SettingsFile.read(arguments.config).experiment is not None:
+    drives = getattr(arguments, "for") == ACTUATORS
+    if drives:
+        refuse_of_torques(arguments)
+    elif arguments.experiment is not None or SettingsFile.read(arguments.config).experiment is not None:
         from exciter.commands import plans
 
         return plans.design(arguments)
     flags = ("trajectory", "criterion", "parameters", "starts", "seed", "jobs", "time_limit")
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in flags})
-    check_flags(arguments, config)
+    if not drives:
+        check_flags(arguments, config)
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
-        with nullcontext() if config.trajectory.drawn else progress_bar(config.starts) as tell:
+        drawn = config.trajectory.drawn and not drives
+        with nullcontext() if drawn else progress_bar(config.starts) as tell:
             designed = design(
                 arguments.robot,
                 settings=config,
-                checkpoint=folder / CHECKPOINT_FILE,
+                actuators=SettingsFile.read(arguments.config).actuators if drives else None,
+                checkpoint=None if drives else folder / CHECKPOINT_FILE,
                 resume=arguments.resume,
                 deadline=deadline,
                 progress=tell,
@@ -58,6 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
         print_design(designed, files, folder)
     found = designed.design
     return INTERRUPTED_EXIT_CODE if found.interrupted and not found.out_of_time else 0
+
+
+def refuse_of_torques(arguments: argparse.Namespace) -> None:
+    """Flags that mean nothing to a motion for drives."""
+    for flag in ("experiment", "parameters", "jobs", "resume"):
+        if getattr(arguments, flag):
+            raise ExciterError(f"--{flag} has no meaning beside --for {ACTUATORS}; leave it out")
 
 
 def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
@@ -81,11 +94,14 @@ def progress_bar(starts: int) -> Iterator[Any]:
         def told(report: SearchProgress) -> None:
             nonlocal counted, best, since
             late = report.seconds - since >= LONGEST_SILENCE_S
-            if report.done != counted or late:  # a pipe gets a line for every start, not for every step of it
+            if (
+                report.done != counted or late or report.doing
+            ):  # a pipe gets a line for every start, not for every step of it
                 best = f", best {report.value:.4g}" if np.isfinite(report.value) else ""
                 best = f"{best}, step {report.iteration} of the next" if late and report.iteration else best
                 counted, since = report.done, report.seconds
-            tell(report.done, f"designing: {report.done} of {starts} starts{best}", iteration_words(report))
+            doing = report.doing or f"{report.done} of {starts} starts"
+            tell(report.done, f"designing: {doing}{best}", iteration_words(report))
 
         yield told
 
@@ -106,6 +122,8 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
         f"log det of the covariance {found.log_det:.4f}, condition number {found.condition_number:.4g}, with "
         f"unit columns {found.condition_number_normalized:.4g}"
     )
+    if not found.of_torques:
+        print_expected(found)
     out.print(verdict(found.certificate))
     out.print(f"the file's {files.rows} rows at {files.rate:g} Hz, joined by quintics: {verdict(files.certificate)}")
     ranges = ", ".join(f"{axis} {a:.2f} … {b:.2f}" for axis, a, b in zip("xyz", *found.reach, strict=True))
@@ -113,4 +131,15 @@ def print_design(designed: Designed, files: Exported, folder: Path) -> None:
     print_notes(out, (*texts(designed.notes), reach), texts(designed.not_checked))
     out.print(f"written to {folder}: {', '.join(DESIGN_FILES)}")
     if found.interrupted:
-        out.print(stopped_words(found), style="yellow")
+        told = stopped_words(found) if found.of_torques else "stopped early: this is the best so far"
+        out.print(told, style="yellow")
+
+
+def print_expected(found: Design) -> None:
+    """σ of every number of the drives, were the motion recorded."""
+    columns = found.parameters, found.nominal_or_none, found.predicted_std, found.units, found.relative_std_percent
+    rows = [
+        (name, shown(np.nan if value is None else value, 4), shown(std, 2), unit, shown(percent, 2))
+        for name, value, std, unit, percent in zip(*columns, strict=True)
+    ]
+    console().print(plain_table(("drive", "assumed", "expected σ", "unit", "%"), rows, right=(1, 2, 4)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,6 +67,7 @@ class Design:
     ``samples`` instants, with true friction signs; log_det: log det of the covariance; predicted_std (b,): of the
     parameters, in the order of ``parameters``. A motion that was drawn, not searched, has no attempts."""
 
+    of_torques: ClassVar[bool] = True  # what is measured, and has noise: the torques, with their parameters
     model: DynamicModel
     trajectory: Trajectory
     delta: Array
@@ -141,6 +142,22 @@ class Design:
         every = self.model.base.base_values(self.model.nominal)
         sure = np.where(np.abs(every) > ROUNDED_NOMINAL_SHARE * np.abs(every).max(initial=0.0), every, np.nan)
         return np.array([np.nan if k is None else sure[k] for k in self._base_numbers])
+
+    @property
+    def nominal_or_none(self) -> list[float | None]:
+        """The same for files: zeros are there, what is not known is None."""
+        base, values = self.model.base.names, zip(self.parameters, self.nominal, strict=True)
+        return [float(np.nan_to_num(x)) if name in base else None for name, x in values]
+
+    @property
+    def further(self) -> dict[str, Any]:
+        """What else a file says of it."""
+        return {}
+
+    @property
+    def own_settings(self) -> dict[str, Any]:
+        """Sections of a settings file that it was designed by, beside those of every design."""
+        return {}
 
     @property
     def units(self) -> tuple[str, ...]:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.archive import archived, opened
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, MotionError, unknown_name
+from exciter.errors import ExciterError, MotionError, shown, unknown_name
 from exciter.excitation import design as search
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
@@ -35,7 +35,7 @@ from exciter.labelled import Labelled
 from exciter.notes import Note, texts
 from exciter.pipeline.check import design_settings
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
-from exciter.pipeline.settings_file import FileContent, changed, loaded, refuse_unknown
+from exciter.pipeline.settings_file import FileContent, SettingsFile, changed, loaded, refuse_unknown
 from exciter.report.design_report import design_page
 from exciter.report.page import Page
 from exciter.robot.names import named
@@ -43,6 +43,9 @@ from exciter.robot.robot import FREE_BASE_JOINTS, Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
 from exciter.typing import Array
+
+if TYPE_CHECKING:
+    from exciter.identification.actuators.actuator_settings import ActuatorSettings
 
 DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
 KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
@@ -78,7 +81,7 @@ class Designed:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was assumed of robot and noise, and how the motion was found."""
-        return (*self.robot.remarks, *self.config.notes, *self.design.notes)
+        return (*self.robot.remarks, *(self.config.notes if self.design.of_torques else ()), *self.design.notes)
 
     @property
     def not_checked(self) -> tuple[Note, ...]:
@@ -141,9 +144,14 @@ class Designed:
         """What ``save``, or the command, wrote."""
         return opened(Path(folder), DESIGN, ARCHIVE, cls)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As plain data: written as YAML a file that asks for the same design."""
+        return self.config.to_dict() | self.design.own_settings
+
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        return design_page(self.design, settings=self.config.to_dict(), notes=self.notes)
+        return design_page(self.design, settings=self.settings, notes=self.notes)
 
     def _repr_html_(self) -> str:
         return self.report().head
@@ -158,12 +166,11 @@ class Designed:
         spectrum = acceleration_spectrum(found.trajectory, found.delta)
         bounds = None if self.config.noise is None else search.error_bounds(found, rows)
         sums = zip(found.parameters, found.combinations, strict=True)
-        base, values = found.model.base.names, zip(found.parameters, found.nominal, strict=True)
         columns = {
             "name": found.parameters,
             "expression": [f"{name} = {text}" if text else name for name, text in sums],
             "unit": found.units,
-            "nominal": [float(np.nan_to_num(x)) if name in base else None for name, x in values],
+            "nominal": found.nominal_or_none,
             "predicted_std": found.predicted_std.tolist(),
         }
         amplitudes = zip(self.robot.joint_names, spectrum.amplitude.T.tolist(), strict=True)
@@ -183,10 +190,11 @@ class Designed:
             "parameters": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "estimated_along": list(found.beside),
             "known": list(found.known),
+            **found.further,
             "duration": found.curve.duration,
             "periods": found.periods,
             "samples": found.samples,
-            "noise": rows.noise if isinstance(rows, EnergyRows) else found.noise.tolist(),
+            "noise": rows.noise if isinstance(rows, EnergyRows) and found.of_torques else found.noise.tolist(),
             "remarks": texts(self.notes),
             "not_checked": texts(self.not_checked),
             "files": files.to_dict(),
@@ -197,7 +205,7 @@ class Designed:
                 "frequency": spectrum.frequency.tolist(),
                 "amplitude": dict(amplitudes),
             },
-            "settings": self.config.to_dict(),
+            "settings": self.settings,
             "versions": versions(),
         }
 
@@ -222,6 +230,7 @@ def design(
     *,
     settings: DesignSettings | FileContent = None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
+    actuators: ActuatorSettings | FileContent = None,
     information: ArrayLike | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -235,7 +244,9 @@ def design(
     settings: a whole design as an object, a YAML file or its content; keywords change it: criterion, starts, seed,
     jobs, noise, terms, periods, rate, … (fields of ``DesignSettings`` and ``MotionSettings``). constraints: in addition
     to what the robot itself asks for (torque, self-collision, the ground), obstacles among them; or
-    ``ConstraintSettings`` in place of these. information (b, b): about the base parameters, from earlier experiments,
+    ``ConstraintSettings`` in place of these. actuators: that the motion is for drives without torque sensors, by their
+    control law (``ActuatorSettings``, or a settings file with ``actuators:``); the family, unless its word is given, is
+    then searched, too. information (b, b): about the base parameters, from earlier experiments,
     beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts;
     one of before counts only when it is to be resumed. deadline: that of the settings, counted from now, unless given;
     one that is given leaves time for the files, too.
@@ -251,6 +262,15 @@ def design(
     config, sha256 = replace(config, robot=options), description_hash(robot)
     checkpoint = None if checkpoint is None else path_of(checkpoint, "the checkpoint")
     model, chosen, limits = config.model(robot), config.motion, config.constraints_of(robot)
+    if actuators is not None:
+        if information is not None or checkpoint is not None:
+            raise ExciterError("information and checkpoint are for base parameters; leave them out for actuators")
+        until = time_limit(config) if deadline is None else deadline
+        return Designed(
+            design=_for_drives(model, config, actuators, trajectory, limits, until, progress),
+            config=config,
+            sha256=sha256,
+        )
     columns, prior = config.columns_of(model, known_before(model, information))
     remarks = () if config.parameters is None else config.parameters.notes(prior)
     judged: dict[str, Any] = {
@@ -287,6 +307,44 @@ def design(
         progress=progress,
     )
     return Designed(design=replace(found, notes=(*found.notes, *remarks)), config=config, sha256=sha256)
+
+
+def _for_drives(
+    model: DynamicModel,
+    config: DesignSettings,
+    actuators: ActuatorSettings | FileContent,
+    trajectory: Any,
+    limits: tuple[Constraint, ...],
+    deadline: Deadline,
+    progress: Callable[[Progress], None] | None,
+) -> Design:
+    """By the information of commands and encoders, in families whose settings are searched."""
+    from exciter.identification.actuators.actuator_settings import DRIVE_FAMILIES, ActuatorSettings
+    from exciter.identification.actuators.drive_design import design_for_drives
+
+    asked = actuators if isinstance(actuators, ActuatorSettings) else SettingsFile.read(actuators).actuators
+    if "trajectory" in config.given:
+        word = config.trajectory.family
+        if word not in DRIVE_FAMILIES or not isinstance(trajectory, str | None):
+            raise ExciterError(
+                f"{config.place('trajectory')} is {shown(word)}; a motion for drives is one of "
+                f"{', '.join(DRIVE_FAMILIES)}, by the word alone: duration and band are in actuators: motion"
+            )
+        asked = replace(asked, motion=replace(asked.motion, families=(word,)))
+    if "criterion" in config.given:
+        asked = replace(asked, motion=replace(asked.motion, criterion=config.criterion))
+    return design_for_drives(
+        model,
+        asked,
+        constraints=limits,
+        rate=config.rate,
+        periods=config.periods,
+        ramps=config.ramps(model.robot),
+        starts=config.starts,
+        seed=config.seed,
+        deadline=deadline,
+        progress=progress,
+    )
 
 
 def known_before(model: DynamicModel, information: ArrayLike | None) -> Array | None:

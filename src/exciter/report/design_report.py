@@ -261,11 +261,17 @@ def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:
 def noise_words(design: Design, settings: Mapping[str, Any]) -> str:
     """σ that predictions count on, with its unit: one for all that are alike."""
     assumed = " (assumed)" if settings and "noise" not in settings else ""
+    if not design.of_torques:
+        return _levels(design, "rad", "m") + " of the encoders"
     if "energy" in settings.get("formulation", ""):
         return f"{number(settings.get('noise', 1.0))} J of an energy row{assumed}"
-    levels = zip(map(number, design.noise), joint_units(design.model.robot, "N·m", "N"), strict=True)
+    return _levels(design, "N·m", "N") + assumed
+
+
+def _levels(design: Design, turning: str, sliding: str) -> str:
+    levels = zip(map(number, design.noise), joint_units(design.model.robot, turning, sliding), strict=True)
     each = [" ".join(one) for one in levels]
-    return ", ".join(each[:1] if len(set(each)) == 1 else each) + assumed
+    return ", ".join(each[:1] if len(set(each)) == 1 else each)
 
 
 def constraint_words(design: Design) -> str:

@@ -86,6 +86,22 @@ class AOptimality(CriterionSettings):
 
 
 @dataclass(frozen=True)
+class LogSigma(CriterionSettings):
+    """Σ log σ_i, σ_i² = (H⁻¹)_ii the predicted variances: every σ counts by its ratio, whatever its unit.
+
+    Unlike log det it does not reward errors that are correlated: of each parameter its own σ is made small."""
+
+    word, title = "log-sigma", "sum of the logarithms of all σ"
+
+    def __call__(self, h: Array) -> tuple[float, Array]:
+        if (inverted := inverse(h)) is None:
+            return singular(h)
+        covariance = inverted[0]
+        part = covariance / np.sqrt(covariance.diagonal())
+        return 0.5 * float(np.log(covariance.diagonal()).sum()), -0.5 * part @ part.T
+
+
+@dataclass(frozen=True)
 class EOptimality(CriterionSettings):
     """−log σ_min(FᵀF): Armstrong's smallest singular value, made large.
 

@@ -328,6 +328,7 @@ CRITERIA = Registry[CriterionSettings](
     "criterion",
     gram.DOptimality,
     gram.AOptimality,
+    gram.LogSigma,
     gram.EOptimality,
     gram.ConditionNumber,
     gram.QrCondition,

@@ -21,6 +21,8 @@ trajectory: {family: fourier, harmonics: {waist: 3, shoulder: [1, 2, 5], elbow: 
 trajectory: {family: bspline, duration: 10, segments: 8, degree: 5, variables: waypoints}
 trajectory: {family: quintic, duration: 10, segments: 10, at_rest_ends: true}     # or times: [0, 1.5, 4]
 trajectory: {family: acceleration, duration: 10, intervals: 20}
+trajectory: {family: chirp, duration: 10, lowest: 0.2, highest: 2.0, sweeps: 1, fall: 1.0, rise: 0.1}
+trajectory: {family: steps, duration: 10, steps: 8, rise: 0.5}                    # or rises: […], holds: […]
 trajectory: {family: random-points, points: 20, rest: 0.2, rise: 0.05, draws: 2000}
 trajectory: {family: random-spline, duration: 20, segments: 20, degree: 5, draws: 50}
 
@@ -50,6 +52,7 @@ from exciter.excitation.trajectories.curve import Curve, CurvePiece
 from exciter.excitation.trajectories.fourier import Fourier, FourierPiece
 from exciter.excitation.trajectories.piecewise import AccelerationSequence, BSpline, Quintic, Stops
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Family, Trajectory
 from exciter.excitation.validation_motion.random_families import RandomPoints, RandomSpline
 from exciter.files import Seal, hidden_end, json_text, scratch
@@ -61,7 +64,16 @@ from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
 from exciter.typing import Array
 
 FAMILIES = Registry[Family](
-    "trajectory family", Fourier, BSpline, Quintic, AccelerationSequence, RandomPoints, RandomSpline, Stops
+    "trajectory family",
+    Fourier,
+    BSpline,
+    Quintic,
+    AccelerationSequence,
+    Chirp,
+    Steps,
+    RandomPoints,
+    RandomSpline,
+    Stops,
 )
 DRAWN_FAMILIES = (RandomPoints, RandomSpline)  # not searched
 TO_DESIGN = OneOf(FAMILIES, tag="family", usual=Fourier.word, without=(Stops.word,))

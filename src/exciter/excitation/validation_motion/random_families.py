@@ -354,7 +354,7 @@ class RandomSpline(Family):
         instants = family.sample_times(INSTANTS_PER_SEGMENT * self.segments)
         while True:
             judge.count()
-            posture = _posture(judge, rng)
+            posture = roomy_posture(judge, rng)
             seed = int(rng.integers(2**63))
             if judge.breaks(Motion.at(posture)):
                 continue
@@ -369,7 +369,7 @@ class RandomSpline(Family):
             judge.breaks(motion(family, full, instants))
 
 
-def _posture(judge: Judge, rng: np.random.Generator) -> Array:
+def roomy_posture(judge: Judge, rng: np.random.Generator) -> Array:
     """(n,) of some random ones that nearest to the middle of all ranges which has room, else the one with most."""
     lower, upper = judge.robot.position_range()
     offset = rng.uniform(-0.9, 0.9, (DRAWN_POSTURES, judge.robot.n))

@@ -7,7 +7,8 @@ actuators:
   alike: true                     # joints that the description makes alike are, about, as far as the logs say so
   known: {friction: {FL_calf: 0.8}}   # values that are held
   segment: 2.0                    # [s] simulated at a time, from a state of its own
-  simulator: {integrator: implicitfast, step: 0.0025}              # the MJCF's own unless given"""
+  simulator: {integrator: implicitfast, step: 0.0025}              # the MJCF's own unless given
+  motion: {duration: 10, families: [chirp, fourier, steps], lowest: 0.1, highest: 10, noise: 1.0e-4}   # if designed"""
 
 from __future__ import annotations
 
@@ -19,6 +20,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError, unknown_name
+from exciter.excitation.criteria.criterion import AnyCriterion
+from exciter.excitation.criteria.optimality_and_condition import LogSigma
+from exciter.excitation.criteria.weighted_sums import WordsOfCriteria
+from exciter.excitation.trajectories.fourier import Fourier
+from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
+from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import ByName, Number, OneWord, Settings
 from exciter.settings.field_markers import Flag, Kind, ListOfTexts, Refused
 from exciter.typing import Array
@@ -55,6 +62,7 @@ ACTUATOR_KINDS = {
 DRIVE_KINDS = ("armature", "damping", "friction")  #: of the mechanism, which a description may give
 SHARED_BY_ALL = ("delay", "measurement_delay")  #: unless settings say otherwise
 INTEGRATORS = ("implicitfast", "euler")
+DRIVE_FAMILIES = (Chirp.word, Fourier.word, Steps.word)  #: of motions that are designed for drives
 DEFAULT_UNKNOWN = ("armature", "damping", "friction", "offset", "delay")
 
 
@@ -115,20 +123,46 @@ class SimulatorSettings(Settings):
 
 
 @dataclass(frozen=True)
-class KindNames(Kind):
-    """Words of ``ACTUATOR_KINDS``."""
+class SomeWords(Kind):
+    """A list of words that are known; what: one of them is called so."""
 
-    wanted = f"a list of {', '.join(ACTUATOR_KINDS)}"
+    known: tuple[str, ...]
+    what: str
+
+    @property
+    def wanted(self) -> str:
+        return f"a list of {', '.join(self.known)}"
 
     def check(self, given: Any, context: Mapping[str, Any]) -> tuple[str, ...]:
-        words = ListOfTexts("numbers of drives").check(given, context)
+        words = ListOfTexts(f"{self.what} names").check(given, context)
         for word in words:
-            if word not in ACTUATOR_KINDS:
-                raise Refused(f": {unknown_name('kind', word, tuple(ACTUATOR_KINDS))}")
+            if word not in self.known:
+                raise Refused(f": {unknown_name(self.what, word, self.known)}")
         return tuple(dict.fromkeys(words))
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"enum": list(ACTUATOR_KINDS)}}
+        return {"type": "array", "items": {"enum": list(self.known)}}
+
+
+@dataclass(frozen=True)
+class DriveMotionSettings(Settings):
+    """What a motion for drives may be, and how its log is expected. duration [s]; families that are tried; lowest,
+    highest [Hz]: of what they move with. noise: σ of the encoders [rad or m], by joint or pattern, white. criterion:
+    one of information alone."""
+
+    refusal: ClassVar[type[ExciterError]] = ParameterError
+    duration: Duration = 10.0
+    families: Annotated[tuple[str, ...], SomeWords(DRIVE_FAMILIES, "family")] = DRIVE_FAMILIES
+    lowest: Annotated[float, Number(above=0.0, unit="Hz")] = 0.1
+    highest: Annotated[float, Number(above=0.0, unit="Hz")] = 10.0
+    noise: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=lambda: {"*": 1e-4})
+    criterion: Annotated[AnyCriterion, WordsOfCriteria()] = field(default_factory=LogSigma)
+
+    def __post_init__(self) -> None:
+        if not self.lowest < self.highest:
+            raise ParameterError(f"frequencies from {self.lowest:g} to {self.highest:g} Hz; give lowest < highest")
+        if not self.families:
+            raise ParameterError(f"no families for drives; give some of {', '.join(DRIVE_FAMILIES)}")
 
 
 @dataclass(frozen=True)
@@ -136,14 +170,14 @@ class ActuatorSettings(Settings):
     """control: None: as the MJCF's position actuators have it. unknown: what is sought. shared: joints of one pattern
     have one value, by kind. alike: joints of which the description says the same differ by as
     much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
-    are. loss: in σ of residuals, beyond which they count less.
+    are. loss: in σ of residuals, beyond which they count less. motion: what a motion that is designed for them may be.
 
     >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
     2.0"""
 
     refusal: ClassVar[type[ExciterError]] = ParameterError
     control: PositionControl | None = None
-    unknown: Annotated[tuple[str, ...], KindNames()] = DEFAULT_UNKNOWN
+    unknown: Annotated[tuple[str, ...], SomeWords(tuple(ACTUATOR_KINDS), "kind")] = DEFAULT_UNKNOWN
     shared: Annotated[Mapping[str, tuple[str, ...]], ByName(ListOfTexts("patterns"), tuple(ACTUATOR_KINDS), "kind")] = (
         field(default_factory=dict)
     )
@@ -154,3 +188,4 @@ class ActuatorSettings(Settings):
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
     loss: Annotated[float | None, Number(above=0.0, open="none")] = 1.345
     simulator: SimulatorSettings = field(default_factory=SimulatorSettings)
+    motion: DriveMotionSettings = field(default_factory=DriveMotionSettings)
