@@ -52,8 +52,8 @@ def body(name: str, depth: int, rng: np.random.Generator, drive: tuple[float, fl
     return (
         f'<body pos="{length:.4f} 0 0"><joint name="{name}" axis="{axis}" armature="{drive[0]:.9g}" '
         f'damping="{drive[1]:.9g}" frictionloss="{drive[2]:.9g}"/>'
-        f'<inertial pos="{0.5 * length:.4f} 0.01 0.02" mass="{mass:.4f}" diaginertia="{inertia[0]:.6f} {inertia[1]:.6f} '
-        f'{inertia[2]:.6f}"/>{inner}</body>'
+        f'<inertial pos="{0.5 * length:.4f} 0.01 0.02" mass="{mass:.4f}" '
+        f'diaginertia="{inertia[0]:.6f} {inertia[1]:.6f} {inertia[2]:.6f}"/>{inner}</body>'
     )
 
 
@@ -74,9 +74,7 @@ def described(joints: int, seed: int, drives: np.ndarray, gains: np.ndarray) -> 
         return inner
 
     bodies = "".join(limb(k, 0) for k, (_, parent) in enumerate(limbs) if parent < 0)
-    told = "".join(
-        f'<position joint="j{j}" kp="{kp:.9g}" kv="{kd:.9g}"/>' for j, (kp, kd) in enumerate(gains)
-    )
+    told = "".join(f'<position joint="j{j}" kp="{kp:.9g}" kv="{kd:.9g}"/>' for j, (kp, kd) in enumerate(gains))
     return (
         f'<mujoco><option timestep="{STEP}" integrator="implicitfast"><flag contact="disable"/></option>'
         f"<worldbody>{bodies}</worldbody><actuator>{told}</actuator></mujoco>"
@@ -142,34 +140,44 @@ def main() -> None:
     parser.add_argument("--joints", type=int, nargs="*", default=list(TREES), choices=list(TREES))
     parser.add_argument("--draws", type=int, help="of every size")
     given = parser.parse_args()
-    print("joints draws | median error % armature damping friction, delay ms | within 95 % | z rms | two agree | roll-outs, s")
-    hits, errors = list[float](), list[np.ndarray]()
+    print(
+        "joints draws | median error % armature damping friction, delay ms | within 95 % | z | two agree | roll-outs, s"
+    )
+    hits = list[float]()
     with tempfile.TemporaryDirectory() as folder:
         for joints in given.joints:
-            off, z, covers, agree, rollouts, spent = [], [], [], [], [], []
-            for seed in range(given.draws or DRAWS[joints]):
-                truth, found, seconds = drawn(joints, seed, Path(folder))
-                values, std = (np.array([getattr(one.fit, word) for one in found]) for word in ("values", "std"))
-                low, high = (np.array(both) for both in zip(*(one.fit.interval() for one in found), strict=True))
-                off.append(values - truth)
-                z.append((values - truth) / std)
-                covers.append(np.mean((low <= truth) & (truth <= high)))
-                agree.append(np.mean(np.abs(values[0] - values[1]) <= 1.96 * np.hypot(*std)))
-                rollouts += [one.fit.fitted.rollouts for one in found]
-                spent += seconds
-                errors.append(np.abs(100 * (values - truth)[:, :-1] / truth[:-1]).reshape(2, 3, -1))
-            hits += covers
-            relative = np.concatenate([np.median(np.concatenate([e for e in errors[-len(covers):]], axis=2), axis=(0, 2))])
-            late = 1e3 * np.median(np.abs(np.array(off)[..., -1]))
-            worst = 1e3 * np.abs(np.array(off)[..., -1]).max()
-            print(
-                f"{joints:6} {len(covers):5} | {relative[0]:.2f} {relative[1]:.2f} {relative[2]:.2f}, {late:.3f} "
-                f"(at most {worst:.3f}) | {100 * np.mean(covers):.1f} ± {100 * np.std(covers) / len(covers) ** 0.5:.1f} | "
-                f"{np.sqrt(np.mean(np.square(np.concatenate([np.ravel(one) for one in z])))):.2f} | "
-                f"{100 * np.mean(agree):.1f} % | {np.median(rollouts):.0f}, {np.median(spent):.1f}",
-                flush=True,
-            )
-    print(f"all draws: {100 * np.mean(hits):.1f} ± {100 * np.std(hits) / len(hits) ** 0.5:.1f} % of the intervals cover")
+            results = [drawn(joints, seed, Path(folder)) for seed in range(given.draws or DRAWS[joints])]
+            hits += row(joints, results)
+    print(f"all draws: {percent(hits)} % of the intervals cover")
+
+
+def percent(parts: list[float]) -> str:
+    return f"{100 * np.mean(parts):.1f} ± {100 * np.std(parts) / len(parts) ** 0.5:.1f}"
+
+
+def row(joints: int, results: list[tuple[np.ndarray, list[ex.Actuators], list[float]]]) -> list[float]:
+    """One line of the table; part of the intervals that cover, draw by draw."""
+    off, z, covers, agree = list[np.ndarray](), list[np.ndarray](), list[float](), list[float]()
+    for truth, found, _ in results:
+        values, std = (np.array([getattr(one.fit, word) for one in found]) for word in ("values", "std"))
+        low, high = (np.array(both) for both in zip(*(one.fit.interval() for one in found), strict=True))
+        relative = 100.0 * np.abs(values / truth - 1.0)[:, :-1].reshape(2, 3, -1).transpose(1, 0, 2).reshape(3, -1)
+        off.append(np.vstack([relative, np.full(relative.shape[1], 0.0)]))
+        off[-1][3, :2] = 1e3 * np.abs(values - truth)[:, -1]
+        z.append(((values - truth) / std).ravel())
+        covers.append(float(np.mean((low <= truth) & (truth <= high))))
+        agree.append(float(np.mean(np.abs(values[0] - values[1]) <= 1.96 * np.hypot(*std))))
+    middle = np.median(np.hstack(off)[:3], axis=1)
+    late = np.hstack([one[3, :2] for one in off])
+    spent = np.median([s for _, _, seconds in results for s in seconds])
+    rollouts = np.median([one.fit.fitted.rollouts for _, found, _ in results for one in found])
+    print(
+        f"{joints:6} {len(results):5} | {middle[0]:.2f} {middle[1]:.2f} {middle[2]:.2f}, {np.median(late):.3f} "
+        f"(at most {late.max():.3f}) | {percent(covers)} | {np.sqrt(np.mean(np.concatenate(z) ** 2)):.2f} | "
+        f"{100 * np.mean(agree):.1f} % | {rollouts:.0f}, {spent:.1f}",
+        flush=True,
+    )
+    return covers
 
 
 if __name__ == "__main__":

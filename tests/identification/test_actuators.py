@@ -12,8 +12,8 @@ import pytest
 
 import exciter as ex
 from exciter.errors import ExciterError
-from exciter.export.drives import described_drives
 from exciter.export.drive_snippets import DRIVE_SNIPPETS
+from exciter.export.drives import described_drives
 from exciter.files import HASHES
 from exciter.identification.actuators.actuator_fit import combinations, cut, fit_actuators, gains_of, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
@@ -367,6 +367,8 @@ def test_robots_whose_drives_cannot_be_found_are_told_what_to_do(robot, tmp_path
     assert drive_simulator(fixed, SimulatorSettings(), 1.0 / RATE).n == 2
     with pytest.raises(ExciterError, match=r"close a loop with other joints; .*lock: "):
         drive_simulator(ex.load(ROBOTS / "four_bar.xml"), SimulatorSettings(), 1.0 / RATE)
+
+
 def test_the_folder_has_a_report_and_opens_again(drives, tmp_path):
     data = drives.write(tmp_path)
     assert set(data[HASHES]) == {"identified.xml", "report.html", *(one.file for one in DRIVE_SNIPPETS)}
