@@ -1,6 +1,6 @@
 """Drives of virtual robots from command and encoder: how far numbers are off, and whether intervals cover.
 
-    python benchmarks/drive_intervals.py                      # 108 draws of 1 to 29 joints
+    python benchmarks/drive_intervals.py                      # 100 draws of 1 to 29 joints
     python benchmarks/drive_intervals.py --joints 3 --draws 20
 
 Every draw is another robot: armature, damping and dry friction of each joint (a factor of 1.35, one σ), the delay of
@@ -38,7 +38,7 @@ TREES = {
     12: [(3, -1)] * 4,
     29: [(6, -1), (6, -1), (3, -1), (7, 2), (7, 2)],  # legs, waist, arms
 }
-DRAWS = {1: 40, 3: 40, 6: 20, 12: 6, 29: 2}
+DRAWS = {1: 40, 3: 40, 6: 14, 12: 5, 29: 1}
 KINDS = ("armature", "damping", "friction")
 STEP, RATE, SECONDS = 0.001, 200.0, 10.0
 ENCODER_STEP, NOISE, JITTER_S, LOST = 3e-5, 5e-5, 1e-4, 0.01

@@ -31,6 +31,7 @@ LARGEST_DAMPING = 1e8
 MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
 DIVERGED_RAD = 1e3
+MOST_LEVERAGE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ class ShootingProblem:
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
             sigma, repeats = robust_sigma(residuals), repeated(residuals)
             by_theta, by_state = self.slopes(x, states, simulated, softness)
-            information, gradient, back, scores = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
+            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
             last = count == iterations
@@ -187,6 +188,7 @@ class ShootingProblem:
                     x, states, simulated = tried_x, tried_states, tried
                 break
             x, states, simulated = tried_x, tried_states, tried
+        information, scores = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
             x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
         )
@@ -205,12 +207,12 @@ class ShootingProblem:
         states: Array,
         sigma: Array,
         repeats: Array,
-    ) -> tuple[Array, Array, list[tuple[Array, Array]], list[Array]]:
-        """Information and gradient of θ with states eliminated; for each stretch the step of its state as (A, b):
-        b + A · step of θ; scores (N, p) of its samples."""
+    ) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+        """Information and gradient of θ with states eliminated, residuals weighted; for each stretch the step of its
+        state as (A, b): b + A · step of θ."""
         p, n, begun = len(self.numbers.unknowns), self.simulator.n, self.begin()
         information, gradient = np.zeros((p, p)), np.zeros(p)
-        back, scores = list[tuple[Array, Array]](), list[Array]()
+        back = list[tuple[Array, Array]]()
         for s, residual in enumerate(residuals):
             scaled = residual / sigma
             weight = np.ones_like(scaled)
@@ -230,8 +232,50 @@ class ShootingProblem:
             information += theta.T @ free
             gradient += theta.T @ r - theta.T @ (state @ solved[:, 0])
             back.append((-solved[:, 1:], solved[:, 0]))
-            scores.append((free * r[:, None]).reshape(len(residual), n, p).sum(axis=1))
-        return 0.5 * (information + information.T), gradient, back, scores
+        return 0.5 * (information + information.T), gradient, back
+
+    def _scores(
+        self,
+        residuals: list[Array],
+        by_theta: list[Array],
+        by_state: list[Array],
+        sigma: Array,
+        repeats: Array,
+        prior: Penalty,
+    ) -> tuple[Array, list[Array]]:
+        """What σ comes from: the curvature of the loss (p, p) with states eliminated, and the slopes of the loss by θ, of
+        every sample (N, p) of each stretch.
+
+        The curvature of Huber's loss is that of residuals within its bound alone, less than its weights say. Residuals
+        are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3)."""
+        p, n = len(self.numbers.unknowns), self.simulator.n
+        information, rows = np.zeros((p, p)), list[tuple[Array, Array]]()
+        for s, residual in enumerate(residuals):
+            scaled = residual / sigma
+            bound = np.inf if self.loss is None else self.loss
+            curved = np.sqrt((np.abs(scaled) <= bound) / repeats) / sigma
+            theta = (by_theta[s] * curved[:, :, None]).reshape(-1, p)
+            state = (by_state[s] * curved[:, :, None]).reshape(-1, 2 * n)
+            xx = state.T @ state
+            xx[n:, n:] += np.eye(n) * STATE_VELOCITY_SIGMA**-2
+            xx[np.diag_indices(2 * n)] += 1e-9 * np.diag(xx).max()
+            inverse = np.linalg.inv(xx)
+            every = by_state[s].reshape(-1, 2 * n)
+            free = by_theta[s].reshape(-1, p) - every @ (inverse @ (state.T @ theta))
+            own = free * curved.ravel()[:, None]
+            information += own.T @ own
+            rows.append((free, np.einsum("ij,jk,ik->i", every, inverse, every)))
+        information = 0.5 * (information + information.T)
+        covariance = np.linalg.inv(information + prior.weight)
+        scores = list[Array]()
+        for (free, taken), residual in zip(rows, residuals, strict=True):
+            scaled = residual / sigma
+            slope = scaled if self.loss is None else np.clip(scaled, -self.loss, self.loss)
+            leverage = (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape)
+            share = np.clip(leverage / (repeats * sigma**2), 0.0, MOST_LEVERAGE)
+            weighted = slope / (sigma * repeats * (1.0 - share))
+            scores.append((free * weighted.ravel()[:, None]).reshape(*residual.shape, p).sum(axis=1))
+        return information, scores
 
 
 def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
