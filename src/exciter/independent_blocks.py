@@ -7,12 +7,12 @@ connected groups of columns of any rows, zeros being exact: W has them, and what
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
+from numpy.typing import NDArray
 
 from exciter.typing import Array, Index
 
 Block = tuple[Index, Index]
+Bytes = NDArray[np.uint8]
 
 
 def independent_blocks(rows: Array) -> list[Block]:
@@ -22,17 +22,31 @@ def independent_blocks(rows: Array) -> list[Block]:
     used = np.flatnonzero(there.any(axis=1))
     if not used.size:
         return []
+    bits = np.packbits(there[used], axis=1)  # eight columns at a time
     first = there[used].argmax(axis=1)  # rows that begin with the same column are of one block
     order = np.argsort(first, kind="stable")
     begins = np.flatnonzero(np.diff(first[order], prepend=-1))
-    graph = np.zeros((c, c), dtype=np.bool_)
-    bits = np.packbits(there, axis=1)[used[order]]  # eight columns at a time
-    graph[first[order[begins]]] = np.unpackbits(np.bitwise_or.reduceat(bits, begins, axis=0), axis=1, count=c)
-    labels = csgraph.connected_components(sparse.csr_matrix(graph), directed=False)[1]
-    columns = np.flatnonzero(graph.any(axis=0))
-    blocks = dict.fromkeys(labels[columns].tolist())
-    mine = labels[first]
-    return [(used[mine == label], columns[labels[columns] == label]) for label in blocks]
+    blocks = list[Block]()
+    for group in _connected(np.bitwise_or.reduceat(bits[order], begins, axis=0)):
+        mine = np.unpackbits(group, count=c).astype(np.bool_)
+        blocks.append((used[mine[first]], np.flatnonzero(mine)))
+    return blocks
+
+
+def _connected(sets: Bytes) -> list[Bytes]:
+    """Unions (b,) of those sets of columns (k, b), eight of them a byte, that have some in common, directly or through
+    others; in the order of their first columns. Whole numbers as sets: a sparse matrix would take longer to make."""
+    unions, seen = list[int](), 0
+    for one in sets:
+        joined = int.from_bytes(one.tobytes(), "big")
+        if joined & seen:
+            apart = [other for other in unions if not other & joined]
+            for other in unions:
+                joined |= other if other & joined else 0
+            unions = apart
+        unions.append(joined)
+        seen |= joined
+    return [np.frombuffer(one.to_bytes(sets.shape[1], "big"), np.uint8) for one in sorted(unions, reverse=True)]
 
 
 def upper_factor(rows: Array) -> Array:

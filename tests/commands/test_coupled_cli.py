@@ -15,6 +15,8 @@ from support.example_robots import FILES
 CONFIG = """
 trajectory: {family: fourier, period: 6, harmonics: 3}
 simulate:
+  log: {rate: 100}
+  simulation_rate: 1000
   truth: {seed: 3}
   torque: {noise: [0.2, 0.2, 0.2, 0.2, 0.05, 0.05, 0.05, 0.01]}
 """

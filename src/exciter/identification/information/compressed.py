@@ -166,7 +166,11 @@ class Compressed:
 
     def taken_by(self, weights: ArrayLike) -> Array:
         """(J,) the same of each joint's rows and a fit that was weighted by 1/``weights`` (J,)."""
-        inverse: Array = np.asarray(np.linalg.inv(self.information(weights).r), dtype=float)
+        return self._taken_by(self.information(weights), weights)
+
+    def _taken_by(self, information: Information, weights: ArrayLike) -> Array:
+        """information: that of these weights."""
+        inverse: Array = np.asarray(np.linalg.inv(information.r), dtype=float)
         return np.asarray(self.taken(inverse, self.per_group(weights)).sum(axis=0))
 
     def noise_of(self, values: Array, weights: ArrayLike) -> Array:
@@ -200,13 +204,14 @@ class Compressed:
     def reweighted(self) -> tuple[Array, Array]:
         """Least squares: parameters (p,) and noise (J,) that agree with each other."""
 
-        def solve(noise: Array) -> Array:
-            return self.information(noise).solve(self.parameters)[0]
+        def fit(noise: Array) -> tuple[Array, Array]:
+            information = self.information(noise)  # made once, for values and for what they took
+            values = information.solve(self.parameters)[0]
+            return values, self.residual_noise(values, self._taken_by(information, noise), noise)
 
-        alike = np.ones(len(self.joints))
-        values, noise, settled = self.settled(solve, self.noise_of(solve(alike), alike))
+        values, noise, settled = until_noise_settles(fit, fit(np.ones(len(self.joints)))[1])
         # few equations settle slowly: then at least the values are those of the weights that are reported
-        return values if settled else solve(noise), noise
+        return values if settled else fit(noise)[0], noise
 
     def enough(self) -> Compressed:
         """The same, where there is at least one equation more than parameters."""

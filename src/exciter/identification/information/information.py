@@ -136,12 +136,17 @@ class Information:
         still = scale <= EMPTY_COLUMN_TOLERANCE * scale.max(initial=0.0)
         moving = np.flatnonzero(~still)
         unit = self.r[:, moving] / scale[moving]
-        blocks = [(at[1], *np.linalg.svd(unit[np.ix_(*at)])[1:]) for at in independent_blocks(unit)]
-        least = SINGULAR_VALUE_TOLERANCE * max((singular.max(initial=1.0) for _, singular, _ in blocks), default=1.0)
+        blocks = independent_blocks(unit)
+        values = [np.linalg.svd(unit[np.ix_(*at)], compute_uv=False) for at in blocks]
+        least = SINGULAR_VALUE_TOLERANCE * max((one.max(initial=1.0) for one in values), default=1.0)
         part = np.zeros(len(moving))
-        for columns, singular, directions in blocks:
+        for at, singular in zip(blocks, values, strict=True):
+            columns = at[1]
             lost = np.ones(len(columns), dtype=np.bool_)  # as many directions as rows are missing, too
             lost[: len(singular)] = singular <= least
+            if not lost.any():  # as nearly always: directions take longer than values
+                continue
+            directions = np.linalg.svd(unit[np.ix_(*at)])[2]
             # Directions of a null space are arbitrary among themselves; lengths of the columns of all of them are not.
             part[columns] = np.linalg.norm(directions[lost], axis=0)
         still[moving[part > NULL_SPACE_SHARE * part.max(initial=0.0)]] = True
