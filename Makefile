@@ -10,7 +10,7 @@ PARALLEL = -n $$(getconf _NPROCESSORS_ONLN) --dist loadfile --no-loadscope-reord
 # Compiled modules are kept, whatever the shell says: every process of the tests would compile package and tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick check format bench papers real docs coverage lock wheels clean
+.PHONY: demo test long quick check format bench papers real docs coverage lock wheels clean
 
 $(READY): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -28,12 +28,15 @@ $(KERNELS): $(READY) tests/support/compile_kernels.py $(shell find src/exciter -
 demo: $(READY)
 	@$(BIN)/exciter demo -o demo-out
 
-test: $(READY)  # everything; kernels are compiled while types are checked
+test: $(READY)  # all but `make long`; kernels are compiled while types are checked
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@echo "types, and numerical kernels …"; \
 		$(BIN)/mypy & types=$$!; $(MAKE) --no-print-directory $(KERNELS) && wait $$types
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or papers)'
+
+long: $(READY) $(KERNELS)  # the papers again, and what takes long: CI runs it after `make test`
+	$(BIN)/python -m pytest $(PARALLEL) -m 'slow or papers'
 
 quick: $(READY) $(KERNELS)  # what one runs between two changes
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or papers or real or browser)'

@@ -243,8 +243,8 @@ class ShootingProblem:
         repeats: Array,
         prior: Penalty,
     ) -> tuple[Array, list[Array]]:
-        """What σ comes from: the curvature of the loss (p, p) with states eliminated, and the slopes of the loss by θ, of
-        every sample (N, p) of each stretch.
+        """What σ comes from: the curvature of the loss (p, p) with states eliminated, and the slopes of the loss by θ,
+        of every sample (N, p) of each stretch.
 
         The curvature of Huber's loss is that of residuals within its bound alone, less than its weights say. Residuals
         are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3)."""
