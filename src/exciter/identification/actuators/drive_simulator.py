@@ -61,6 +61,16 @@ class DriveSimulator:
     def n(self) -> int:
         return self.robot.n
 
+    @property
+    def integrator(self) -> str:
+        return "euler" if self.model.opt.integrator == engine().mjtIntegrator.mjINT_EULER else "implicitfast"
+
+    def inertia_of_step(self, numbers: Numbers) -> Array:
+        """(n,) [kg·m²] that the step adds to the rotors. A damping D that is taken at the end of a step, where positions
+        are in the middle of their neighbours, is D (q̇ + h/2 q̈), one from its beginning D (q̇ − h/2 q̈)."""
+        kd = -numbers["kd"] if self.integrator == "euler" else numbers["kd"]
+        return np.asarray(0.5 * self.step * (numbers["damping"] + kd))
+
     def state(self, q: Array, v: Array) -> Array:
         """MuJoCo's (1 + 2 bodies,), time zero, where joints have positions and speeds (n,)."""
         begun, held = np.zeros(1 + 2 * len(self.tree)), self.robot.coupling
