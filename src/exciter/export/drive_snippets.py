@@ -112,7 +112,7 @@ def fitted_with(drives: SnippetDrives) -> str:
         f"armature is that of a simulation with steps of {1e3 * drives.step:.6g} ms, Kd "
         f"{'integrated implicitly' if implicit else 'computed once per step'}. Where steps differ, or Kd is "
         f"{'computed once per step' if implicit else 'integrated implicitly'}, fit again with simulator: {{step: …, "
-        f"integrator: {'euler' if implicit else 'implicitfast'}}}: half a step of Kd is up to {heaviest:.2g} kg·m² here."
+        f"integrator: {'euler' if implicit else 'implicitfast'}}}: half a step of Kd is up to {heaviest:.2g} kg·m²."
     )
 
 

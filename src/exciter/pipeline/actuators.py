@@ -153,12 +153,12 @@ class Actuators:
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        fit = self.fit
+        fit, run = self.fit, self.fit.simulator
         files = {} if self._described is None else {self._described: "the description with these drives"}
         values = {
-            "logs": "; ".join(run.log for run in self.fitted),
-            "validation data": "; ".join(run.log for run in self.validation) or "none",
-            "simulated by": f"MuJoCo {self.versions['mujoco']}, {fit.simulator.integrator}, step {fit.simulator.step:g} s",
+            "logs": "; ".join(one.log for one in self.fitted),
+            "validation data": "; ".join(one.log for one in self.validation) or "none",
+            "simulated by": f"MuJoCo {self.versions['mujoco']}, {run.integrator}, step {run.step:g} s",
         }
         return actuator_page(
             fit,

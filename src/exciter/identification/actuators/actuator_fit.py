@@ -161,8 +161,8 @@ def fit_actuators(
     stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
     if not stretches:
         raise RecordingError(
-            f"{logs[0].name or 'the log'} has {1.0 / interval:.2g} samples per second, fewer than 3 in {settings.segment:g} s; "
-            "is its time in seconds?"
+            f"{logs[0].name or 'the log'} has {1.0 / interval:.2g} samples per second, fewer than 3 in "
+            f"{settings.segment:g} s; is its time in seconds?"
         )
     gains, from_where = control_gains(robot, settings)
     described = drive_numbers(robot, settings, gains)
@@ -316,8 +316,8 @@ def step_remark(simulator: DriveSimulator, numbers: DriveNumbers, x: Array, std:
         f"armature is what MuJoCo needs at steps of {1e3 * simulator.step:.3g} ms with Kd "
         f"{'computed once per step' if euler else 'integrated implicitly'}; the robot's own is about h/2 "
         f"({'damping − Kd' if euler else 'damping + Kd'}) beside it, {added[j]:+.2g} kg·m² or "
-        f"{100.0 * added[j] / values[k]:+.2g} % of {simulator.robot.joint_names[j]}, which σ does not count: fit with the "
-        "step and law that you train with (simulator: {step: …, integrator: …})",
+        f"{100.0 * added[j] / values[k]:+.2g} % of {simulator.robot.joint_names[j]}, which σ does not count: fit with "
+        "the step and law that you train with (simulator: {step: …, integrator: …})",
     )
 
 
@@ -327,8 +327,9 @@ def hold_remark(numbers: DriveNumbers, interval: float, std: Array) -> Iterator[
     if late and 0.5 * interval > min(late):
         yield note(
             "delay",
-            f"commands are straight lines between samples; where the drive held each until the next, {500.0 * interval:.3g} ms "
-            "of the delay (half a sample) are that hold, which a simulator that holds commands adds by itself",
+            "commands are straight lines between samples; where the drive held each until the next, "
+            f"{500.0 * interval:.3g} ms of the delay (half a sample) are that hold, which a simulator that holds "
+            "commands adds by itself",
         )
 
 

@@ -66,8 +66,8 @@ class DriveSimulator:
         return "euler" if self.model.opt.integrator == engine().mjtIntegrator.mjINT_EULER else "implicitfast"
 
     def inertia_of_step(self, numbers: Numbers) -> Array:
-        """(n,) [kg·m²] that the step adds to the rotors. A damping D that is taken at the end of a step, where positions
-        are in the middle of their neighbours, is D (q̇ + h/2 q̈), one from its beginning D (q̇ − h/2 q̈)."""
+        """(n,) [kg·m²] that the step adds to the rotors: a damping D of the speed half a step after a position is
+        D (q̇ + h/2 q̈), of that before it D (q̇ − h/2 q̈)."""
         kd = -numbers["kd"] if self.integrator == "euler" else numbers["kd"]
         return np.asarray(0.5 * self.step * (numbers["damping"] + kd))
 
