@@ -95,3 +95,11 @@ def test_identification_says_what_such_a_log_is_for():
     log = replace(soft_drive(), joints=robot.joint_names)
     with pytest.raises(RecordingError, match=r"the log has no torque; .*`exciter actuators` is for such logs"):
         identify(robot, [log])
+
+
+def test_commands_of_other_joints():
+    log = soft_drive()
+    exchanged = replace(log, command=COMMAND[:, ::-1])
+    assert found(exchanged, "command") == [("problem", "j1"), ("problem", "j2")]
+    assert "command of 'j2'" in check(exchanged).problems[0].text
+    assert found(log, "command") == [("note", None)]

@@ -146,6 +146,18 @@ def test_drives_of_a_robot_that_is_known(robot):
     assert not drives.fit.untold
 
 
+@pytest.mark.parametrize("integrator", ["implicitfast", "euler"])
+def test_the_inertia_of_a_step_is_what_rotors_differ_by(drives, robot, integrator):
+    """The same log at steps of 1 and 5 ms: rotors differ by several per cent, with what the steps add they do not."""
+    coarse = SimulatorSettings(step=0.005, integrator=integrator)
+    other = fit_actuators(robot, [noisy(1, seconds=4.0)], settings(simulator=coarse))
+    own = [(fit.drives["armature"], fit.simulator.inertia_of_step(fit.drives)) for fit in (drives.fit, other)]
+    (fine, added), (bare, more) = own
+    assert np.all(np.abs(bare / fine - 1.0) > 0.07)
+    np.testing.assert_allclose(bare + more, fine + added, rtol=0.03)
+    assert any(one.subject == "step of the simulation" for one in other.notes)
+
+
 def test_exported_files_have_the_drives_and_nothing_else(drives, tmp_path):
     drives.save(tmp_path / "out")
     text = (tmp_path / "out/identified.xml").read_text()
@@ -211,6 +223,8 @@ def test_samples_that_say_the_same_count_once():
         (lambda t, c, q: {"time": t, "q": q, "command": q}, "is its measured position"),
         (lambda t, c, q: {"time": t, "q": 0 * q, "command": c}, "is at rest"),
         (lambda t, c, q: {"time": t, "q": q * [1, 0], "command": c}, "joint 'b' does not move"),
+        (lambda t, c, q: {"time": t, "q": q, "command": c * [1, -1]}, "opposite directions"),
+        (lambda t, c, q: {"time": 1e3 * t, "q": q, "command": c}, "is time in ms"),
     ],
 )
 def test_logs_that_tell_nothing_are_refused(robot, change, said):

@@ -25,12 +25,13 @@ Fields = Mapping[str, tuple[str, ...]]  #: by kind of ``ACTUATOR_KINDS``: names 
 
 @dataclass(frozen=True, eq=False)
 class SnippetDrives:
-    """numbers: (n,) of every kind; step [s]: of the simulation that they were found with."""
+    """numbers: (n,) of every kind; step [s], integrator: of the simulation that they were found with."""
 
     robot: str
     joints: tuple[str, ...]
     numbers: Mapping[str, Array]
     step: float
+    integrator: str = "implicitfast"
 
     def by_joint(self, kind: str) -> dict[str, float]:
         return dict(zip(self.joints, np.asarray(self.numbers[kind], dtype=float).tolist(), strict=True))
@@ -72,7 +73,7 @@ class DriveSnippet(ABC):
 
     def text(self, drives: SnippetDrives) -> str:
         head = f"Drives of {drives.robot} found by Exciter from command and encoder, for {self.title}."
-        said = [head, *self.remarks, *self._delay(drives), *self._missing(drives)]
+        said = [head, *self.remarks, fitted_with(drives), *self._delay(drives), *self._missing(drives)]
         return "\n".join([*(line for one in said for line in comment(one)), "", *self.code(drives)]) + "\n"
 
     def _delay(self, drives: SnippetDrives) -> Iterator[str]:
@@ -101,6 +102,18 @@ class DriveSnippet(ABC):
             if word not in self.fields and any(value and np.isfinite(value) for value in values.values()):
                 listed = ", ".join(f"{name} {value:.6g}" for name, value in values.items() if value)
                 yield f"Not in here, for it has no field: {word} ({kind.title}) [{kind.unit}]: {listed}."
+
+
+def fitted_with(drives: SnippetDrives) -> str:
+    """Of rotors: a damping D at steps of h weighs as much as h/2 D of them, with either sign."""
+    implicit = drives.integrator != "euler"
+    heaviest = 0.5 * drives.step * float(np.max(drives.numbers["kd"]))
+    return (
+        f"armature is that of a simulation with steps of {1e3 * drives.step:.6g} ms, Kd "
+        f"{'integrated implicitly' if implicit else 'computed once per step'}. Where steps differ, or Kd is "
+        f"{'computed once per step' if implicit else 'integrated implicitly'}, fit again with simulator: {{step: …, "
+        f"integrator: {'euler' if implicit else 'implicitfast'}}}: half a step of Kd is up to {heaviest:.2g} kg·m²."
+    )
 
 
 def comment(text: str) -> list[str]:

@@ -106,7 +106,7 @@ class Actuators:
             "notes": [str(one) for one in fit.notes],
             "rollouts": fit.fitted.rollouts,
             "settings": {ACTUATORS: written(fit.settings)},
-            "simulator": {"step": fit.simulator.step},
+            "simulator": {"step": fit.simulator.step, "integrator": fit.simulator.integrator},
             "robot": robot_data(fit.robot, description_hash(fit.robot)),
             "versions": dict(self.versions),
         }
@@ -123,7 +123,10 @@ class Actuators:
     def snippets(self) -> dict[str, str]:
         """Configuration of simulators for reinforcement learning, by the names of their files."""
         fit = self.fit
-        return drive_snippets(SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, fit.simulator.step))
+        run = fit.simulator
+        return drive_snippets(
+            SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, run.step, run.integrator)
+        )
 
     def save(self, folder: str | Path) -> Path:
         """actuators.json, the report, configuration of simulators, and the description with these drives where there is
@@ -150,12 +153,12 @@ class Actuators:
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``write`` keeps."""
-        fit = self.fit
+        fit, run = self.fit, self.fit.simulator
         files = {} if self._described is None else {self._described: "the description with these drives"}
         values = {
-            "logs": "; ".join(run.log for run in self.fitted),
-            "validation data": "; ".join(run.log for run in self.validation) or "none",
-            "simulated by": f"MuJoCo {self.versions['mujoco']}, step {fit.simulator.step:g} s",
+            "logs": "; ".join(one.log for one in self.fitted),
+            "validation data": "; ".join(one.log for one in self.validation) or "none",
+            "simulated by": f"MuJoCo {self.versions['mujoco']}, {run.integrator}, step {run.step:g} s",
         }
         return actuator_page(
             fit,
@@ -216,12 +219,12 @@ def actuators(
     asked = changed(asked, changes)
     others = [_table(one) for one in (compare if isinstance(compare, tuple | list) else (compare,))]
     recordings = [_read(log) for log in several(logs)]
-    fit = fit_actuators(robot, recordings, asked, tell)
-    held = several(validate) if not isinstance(validate, tuple | list) or validate else ()
+    held = [_read(log) for log in (several(validate) if not isinstance(validate, tuple | list) or validate else ())]
+    fit = fit_actuators(robot, recordings, asked, tell, held)
     found = Actuators(
         fit=fit,
         fitted=tuple(free_run(fit, log, fitted=True) for log in recordings),
-        validation=tuple(free_run(fit, _read(log)) for log in held),
+        validation=tuple(free_run(fit, log) for log in held),
     )
     return replace(found, comparisons=tuple(found.table.beside(other) for other in others))
 

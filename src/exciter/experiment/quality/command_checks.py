@@ -15,6 +15,7 @@ COPIED_SHARE = 0.99  # of the samples of a joint in motion, to the last digit: i
 COPIED_SHIFTS = {0: "", 1: " of the sample after it", -1: " of the sample before it"}
 FOLLOWED_CORRELATION = 0.9  # with the command, from which on a factor between the two is no chance
 FACTOR_BOUNDS = (0.5, 2.0)  # of a drive that follows in the same unit, however softly
+STRANGER_CORRELATION = 0.5  # with its own command, below which a joint that follows another's is not that joint
 OTHER_ZERO_DEVIATIONS = 4.0  # standard deviations of q − command, that the mean of it is from zero
 OTHER_ZERO_RANGE_SHARE = 0.5  # … and of the range of the positions: less may be weight on a soft drive
 FACTOR_NAMES = {np.pi / 180.0: "is the command in degrees?", 180.0 / np.pi: "is the position in degrees?"}
@@ -62,6 +63,19 @@ def copied_commands(evidence: Evidence) -> Iterator[Note]:
                 break
 
 
+def _follows_another(evidence: Evidence, j: int) -> str | None:
+    """The joint whose command the position of joint j follows."""
+    windows = [window for window in evidence.windows if window.command is not None]
+    q = np.concatenate([window.q[:, j] for window in windows])
+    for other, joint in enumerate(evidence.joints):
+        command = np.concatenate([window.command[:, other] for window in windows if window.command is not None])
+        good = np.isfinite(command) & np.isfinite(q)
+        moves = other != j and good.sum() >= FEWEST_COMMANDED_SAMPLES and np.ptp(command[good]) > 0.0
+        if moves and np.corrcoef(command[good], q[good])[0, 1] > FOLLOWED_CORRELATION:
+            return joint
+    return None
+
+
 def followed(evidence: Evidence) -> Iterator[Note]:
     """How the joints follow: q ≈ a · command + b, joint by joint."""
     errors = dict[str, float]()
@@ -85,6 +99,10 @@ def followed(evidence: Evidence) -> Iterator[Note]:
             )
             cause = "do they count in opposite directions? see signs" if factor < 0.0 else "see unit and factor"
             words = f"the position moves by {number(factor, 3)} times the command: {next(names, cause)}"
+            yield problem("command", words, joint, **numbers)
+            continue
+        if correlation < STRANGER_CORRELATION and (other := _follows_another(evidence, j)):
+            words = f"the position goes with the command of '{other}', not with its own: were columns exchanged?"
             yield problem("command", words, joint, **numbers)
             continue
         spread = float(np.std(q - command))

@@ -4,12 +4,13 @@ apart."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from exciter.errors import RecordingError
+from exciter.experiment.quality.quality import check
 from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.actuators.alike import Population, populations, pull_together
@@ -51,6 +52,8 @@ UNTOLD_INFORMATION = 1.0  #: of a direction, beside that of its weak prior: less
 LEAST_PART = 0.2  #: of a combination that cannot be told, that is named
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
 SEVERAL_SIGMA = 3.0
+#: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
+WRONG_FOR_DRIVES = ("unit of time", "unit of position", "command", "command is measured", "stuck command")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,14 +145,25 @@ def fit_actuators(
     recordings: Sequence[Recording],
     settings: ActuatorSettings,
     tell: Callable[[str], None] | None = None,
+    held: Sequence[Recording] = (),
 ) -> ActuatorFit:
-    """Numbers of the drives for which the simulated robot does what the encoder said."""
+    """Numbers of the drives for which the simulated robot does what the encoder said. held: logs that are looked at
+    only, so that a useless one is refused before and not after the fit."""
     say = tell or (lambda words: None)
     refuse_others(robot)  # before a log is asked how a free base moved
-    logs = [checked(recording.arranged(robot), robot) for recording in recordings]
+    logs = [checked(recording.arranged(robot), robot, settings) for recording in recordings]
+    for recording in held:
+        refuse_commandless(recording)
+        if not settings.accept_problems:
+            refuse_wrong(recording.arranged(robot), robot)
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
     simulator = drive_simulator(robot, settings.simulator, interval)
     stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
+    if not stretches:
+        raise RecordingError(
+            f"{logs[0].name or 'the log'} has {1.0 / interval:.2g} samples per second, fewer than 3 in "
+            f"{settings.segment:g} s; is its time in seconds?"
+        )
     gains, from_where = control_gains(robot, settings)
     described = drive_numbers(robot, settings, gains)
     say("linear regression")
@@ -186,18 +200,21 @@ def fit_actuators(
     covariance = bread @ (meat + weight) @ bread
     effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
     freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
+    covariance = 0.5 * (covariance + covariance.T)
+    std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
+    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     return ActuatorFit(
         robot=robot,
         settings=settings,
         simulator=simulator,
         numbers=numbers.started(described.start),
         fitted=fitted,
-        covariance=0.5 * (covariance + covariance.T),
+        covariance=covariance,
         freedom=freedom,
         stretches=tuple(stretches),
         alike=found,
         untold=untold,
-        notes=(*from_where, *remarks(robot, numbers, fitted, found, untold, logs)),
+        notes=(*from_where, *of_simulator, *remarks(robot, numbers, fitted, found, untold, logs)),
     )
 
 
@@ -210,11 +227,11 @@ def gains_of(robot: Robot, settings: ActuatorSettings) -> dict[str, Array]:
     return control_gains(robot, settings)[0]
 
 
-def checked(recording: Recording, robot: Robot) -> Recording:
-    """A log with commands, of motion; samples without one are left out."""
+def checked(recording: Recording, robot: Robot, settings: ActuatorSettings) -> Recording:
+    """A log with commands, of motion, in which nothing is plainly wrong; samples without a command are left out."""
     name = recording.name or "the log"
-    if recording.command is None:
-        raise RecordingError(f"{name} has no command column ('<joint>.command', or command: in recording.yaml)")
+    refuse_commandless(recording)
+    assert recording.command is not None
     told = np.isfinite(recording.command).all(axis=1) & np.isfinite(recording.q).all(axis=1)
     if told.sum() < LEAST_SAMPLES:
         raise RecordingError(
@@ -233,7 +250,26 @@ def checked(recording: Recording, robot: Robot) -> Recording:
     still = [name for name, way in zip(robot.joint_names, moved, strict=True) if way < LEAST_MOTION_RAD]
     if still:
         raise RecordingError(f"{name}: joint '{still[0]}' does not move; lock it (lock: ['{still[0]}']) or move it")
+    if not settings.accept_problems:
+        refuse_wrong(recording, robot)
     return recording if told.all() else recording[np.flatnonzero(told)]
+
+
+def refuse_commandless(recording: Recording) -> None:
+    if recording.command is None:
+        name = recording.name or "the log"
+        raise RecordingError(f"{name} has no command column ('<joint>.command', or command: in recording.yaml)")
+
+
+def refuse_wrong(recording: Recording, robot: Robot) -> None:
+    """A log with another unit, sign or column than it seems: a fit would hide that in friction and offsets."""
+    for finding in check(recording, robot).problems:
+        if finding.subject in WRONG_FOR_DRIVES:
+            of = f" of joint '{finding.joint}'" if finding.joint else ""
+            raise RecordingError(
+                f"{recording.name or 'the log'}: {finding.subject}{of}: {finding.text} (see exciter inspect; "
+                "accept_problems: true under actuators: fits it all the same)"
+            )
 
 
 def whole(log: Recording, number: int) -> Stretch:
@@ -267,6 +303,36 @@ def combinations(numbers: DriveNumbers, information: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
+def step_remark(simulator: DriveSimulator, numbers: DriveNumbers, x: Array, std: Array) -> Iterator[Note]:
+    """That rotors are those of a simulator with this step, where that is more than their σ."""
+    added, values = simulator.inertia_of_step(numbers.at(x)), numbers.values(x)
+    rotors = [(k, u.joints[0]) for k, u in enumerate(numbers.unknowns) if u.kind.word == "armature"]
+    if not any(abs(added[j]) > std[k] for k, j in rotors):
+        return
+    k, j = max(rotors, key=lambda one: abs(added[one[1]]) / values[one[0]])
+    euler = simulator.integrator == "euler"
+    yield note(
+        "step of the simulation",
+        f"armature is what MuJoCo needs at steps of {1e3 * simulator.step:.3g} ms with Kd "
+        f"{'computed once per step' if euler else 'integrated implicitly'}; the robot's own is about h/2 "
+        f"({'damping − Kd' if euler else 'damping + Kd'}) beside it, {added[j]:+.2g} kg·m² or "
+        f"{100.0 * added[j] / values[k]:+.2g} % of {simulator.robot.joint_names[j]}, which σ does not count: fit with "
+        "the step and law that you train with (simulator: {step: …, integrator: …})",
+    )
+
+
+def hold_remark(numbers: DriveNumbers, interval: float, std: Array) -> Iterator[Note]:
+    """That drives which hold their commands seem late; interval [s] between samples."""
+    late = [std[k] for k, u in enumerate(numbers.unknowns) if u.kind.word == "delay"]
+    if late and 0.5 * interval > min(late):
+        yield note(
+            "delay",
+            "commands are straight lines between samples; where the drive held each until the next, "
+            f"{500.0 * interval:.3g} ms of the delay (half a sample) are that hold, which a simulator that holds "
+            "commands adds by itself",
+        )
+
+
 def remarks(
     robot: Robot,
     numbers: DriveNumbers,
@@ -285,7 +351,7 @@ def remarks(
                 "model error",
                 f"residuals of {1e3 * fitted.sigma[j]:.2g} mrad ({share:.2g} % of the motion) last for "
                 f"{fitted.repeats[j]:.0f} samples: they are no noise, but what armature, damping and dry friction do "
-                "not describe; σ counts it",
+                "not describe, or gains and masses that are off; σ counts it",
                 robot.joint_names[j],
             )
         )

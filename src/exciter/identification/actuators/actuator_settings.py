@@ -170,7 +170,8 @@ class ActuatorSettings(Settings):
     """control: None: as the MJCF's position actuators have it. unknown: what is sought. shared: joints of one pattern
     have one value, by kind. alike: joints of which the description says the same differ by as
     much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
-    are. loss: in σ of residuals, beyond which they count less. motion: what a motion that is designed for them may be.
+    are. loss: in σ of residuals, beyond which they count less. accept_problems: fit logs, too, in which
+    units, signs or columns seem wrong. motion: what a motion that is designed for them may be.
 
     >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
     2.0"""
@@ -188,4 +189,5 @@ class ActuatorSettings(Settings):
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
     loss: Annotated[float | None, Number(above=0.0, open="none")] = 1.345
     simulator: SimulatorSettings = field(default_factory=SimulatorSettings)
+    accept_problems: Annotated[bool, Flag()] = False
     motion: DriveMotionSettings = field(default_factory=DriveMotionSettings)

@@ -61,6 +61,16 @@ class DriveSimulator:
     def n(self) -> int:
         return self.robot.n
 
+    @property
+    def integrator(self) -> str:
+        return "euler" if self.model.opt.integrator == engine().mjtIntegrator.mjINT_EULER else "implicitfast"
+
+    def inertia_of_step(self, numbers: Numbers) -> Array:
+        """(n,) [kg·m²] that the step adds to the rotors: a damping D of the speed half a step after a position is
+        D (q̇ + h/2 q̈), of that before it D (q̇ − h/2 q̈)."""
+        kd = -numbers["kd"] if self.integrator == "euler" else numbers["kd"]
+        return np.asarray(0.5 * self.step * (numbers["damping"] + kd))
+
     def state(self, q: Array, v: Array) -> Array:
         """MuJoCo's (1 + 2 bodies,), time zero, where joints have positions and speeds (n,)."""
         begun, held = np.zeros(1 + 2 * len(self.tree)), self.robot.coupling
@@ -154,7 +164,8 @@ def refuse_others(robot: Robot) -> None:
             )
     if robot.free_base:
         raise RobotError(
-            "the base is free; drives are found with the robot hung or clamped, its base at rest: give base: fixed"
+            "the base is free; drives are found with the robot hung or clamped, its base at rest: give base: fixed "
+            "(--base fixed)"
         )
 
 
