@@ -23,6 +23,7 @@ from exciter.identification.actuators.drive_simulator import (
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
+from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import (
     FittedDrives,
     Penalty,
@@ -148,7 +149,7 @@ def fit_actuators(
     refuse_others(robot)  # before a log is asked how a free base moved
     logs = [checked(recording.arranged(robot), robot) for recording in recordings]
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
-    simulator = drive_simulator(robot, settings.simulator, interval)
+    simulator = drive_simulator(robot, settings.simulator, interval, payload_places(robot, settings))
     stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
     gains, from_where = control_gains(robot, settings)
     described = drive_numbers(robot, settings, gains)

@@ -18,6 +18,7 @@ from exciter.identification.actuators.actuator_fit import combinations, cut, gai
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
 from exciter.identification.actuators.drive_numbers import DriveNumbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, drive_simulator, refuse_others
+from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import DIVERGED_RAD, ShootingProblem
 from exciter.robot.robot import Robot
 from exciter.typing import Array
@@ -103,7 +104,8 @@ class DriveProspect:
         if np.isnan(noise).any():
             name = robot.joint_names[int(np.isnan(noise).argmax())]
             raise ParameterError(f"motion: noise of joint '{name}' is not given")
-        return cls(drive_simulator(robot, settings.simulator, 1.0 / rate), numbers, noise, rate, settings.segment)
+        simulator = drive_simulator(robot, settings.simulator, 1.0 / rate, payload_places(robot, settings))
+        return cls(simulator, numbers, noise, rate, settings.segment)
 
     def response(self, curve: Curve) -> Response:
         """Of a robot that has come to rest where the motion begins."""
