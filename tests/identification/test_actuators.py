@@ -15,12 +15,13 @@ from exciter.errors import ExciterError
 from exciter.export.drive_snippets import DRIVE_SNIPPETS
 from exciter.export.drives import described_drives
 from exciter.files import HASHES
-from exciter.identification.actuators.actuator_fit import combinations, cut, fit_actuators, gains_of, whole
+from exciter.identification.actuators.actuator_fit import cut, fit_actuators, gains_of, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
 from exciter.identification.actuators.drive_numbers import drive_numbers
 from exciter.identification.actuators.drive_simulator import drive_simulator
 from exciter.identification.actuators.shooting_fit import Penalty, ShootingProblem, repeated
+from exciter.identification.actuators.untold import combinations
 
 ROBOTS = Path(__file__).parents[1] / "robots"
 ARMATURE, DAMPING, FRICTION = np.array([0.03, 0.012]), np.array([0.25, 0.1]), np.array([0.3, 0.08])

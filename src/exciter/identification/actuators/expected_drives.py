@@ -14,12 +14,13 @@ import numpy as np
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.identification.actuators.actuator_fit import combinations, cut, gains_of
+from exciter.identification.actuators.actuator_fit import cut, gains_of
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
 from exciter.identification.actuators.drive_numbers import DriveNumbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, drive_simulator, refuse_others
 from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import DIVERGED_RAD, ShootingProblem
+from exciter.identification.actuators.untold import combinations
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 

@@ -149,8 +149,9 @@ class ShootingProblem:
         softness: float | None = None,
         iterations: int = 12,
         tell: Callable[[str], None] | None = None,
+        before: Callable[[Array], None] | None = None,
     ) -> FittedDrives:
-        """From coordinates x (p,) and states (S, 2 n)."""
+        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first step."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
         if not all(np.isfinite(said).all() for said in simulated):
@@ -164,6 +165,8 @@ class ShootingProblem:
             information, gradient, back, scores = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
+            if before is not None and count == 0:
+                before(information)
             last = count == iterations
             improved = False
             right = gradient - prior.weight @ (x - prior.mean)
