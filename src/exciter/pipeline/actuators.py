@@ -13,11 +13,13 @@ import numpy as np
 
 from exciter.errors import ExciterError, RecordingError, RobotError
 from exciter.experiment.recording import Recording
+from exciter.export.drive_links import refuse_unwritable
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
 from exciter.export.drives import described_drives
 from exciter.files import Seal, path_of, prepare, staged
 from exciter.identification.actuators.actuator_fit import ActuatorFit, fit_actuators
 from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings
+from exciter.identification.actuators.moved_links import changed_links, link_masses, sought_links
 from exciter.identification.information.estimate import finite_or_none
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
@@ -118,12 +120,14 @@ class Actuators:
             raise ExciterError("the robot was not read from an MJCF or URDF file; drives are written into these")
         robot = self.fit.robot
         followers = [name for name in robot.tree_names if name not in robot.joint_names]
-        return described_drives(file, robot.joint_names, self.fit.drives, followers)
+        links = changed_links(robot, self.fit.settings, self.fit.drives)
+        return described_drives(file, robot.joint_names, self.fit.drives, followers, links)
 
     def snippets(self) -> dict[str, str]:
         """Configuration of simulators for reinforcement learning, by the names of their files."""
         fit = self.fit
-        return drive_snippets(SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, fit.simulator.step))
+        described, joints = {"mass": link_masses(fit.robot)}, fit.robot.joint_names
+        return drive_snippets(SnippetDrives(fit.robot.name, joints, fit.drives, fit.simulator.step, described))
 
     def save(self, folder: str | Path) -> Path:
         """actuators.json, the report, configuration of simulators, and the description with these drives where there is
@@ -215,6 +219,8 @@ def actuators(
         robot, asked = loaded(robot, file.robot)[0], file.actuators
     asked = changed(asked, changes)
     others = [_table(one) for one in (compare if isinstance(compare, tuple | list) else (compare,))]
+    if robot.file is not None and robot.file.suffix.lower() in DESCRIPTIONS:
+        refuse_unwritable(robot.file, robot.tree_names, sought_links(robot, asked))
     recordings = [_read(log) for log in several(logs)]
     fit = fit_actuators(robot, recordings, asked, tell)
     held = several(validate) if not isinstance(validate, tuple | list) or validate else ()

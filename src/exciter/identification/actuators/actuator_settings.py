@@ -172,9 +172,10 @@ class DriveMotionSettings(Settings):
 @dataclass(frozen=True)
 class ActuatorSettings(Settings):
     """control: None: as the MJCF's position actuators have it. unknown: what is sought. shared: joints of one pattern
-    have one value, by kind. alike: joints of which the description says the same differ by as
-    much as the logs show, no more. known: values to hold, by kind. payload: where point masses are, (3,) [m] in the
-    frame of that name, or in a joint's own. segment [s]: how long roll-outs are. loss: in σ of residuals, beyond which they count less. motion: what a motion that is designed for them may be.
+    have one value, by kind. alike: joints of which the description says the same differ by as much as the logs show, no
+    more. known: values to hold, by kind. payload: where point masses are, (3,) [m] in the frame of that name, or in a
+    joint's own. segment [s]: how long roll-outs are. loss: in σ of residuals, beyond which they count less. motion:
+    what a motion that is designed for them may be.
 
     >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
     2.0"""
@@ -189,7 +190,9 @@ class ActuatorSettings(Settings):
     known: Annotated[Mapping[str, Mapping[str, float]], ByName(ByPattern(Number()), tuple(ACTUATOR_KINDS), "kind")] = (
         field(default_factory=dict)
     )
-    payload: Annotated[Mapping[str, tuple[float, ...]], ByName(Vector(3, "m"), what="frame")] = field(default_factory=dict)
+    payload: Annotated[Mapping[str, tuple[float, ...]], ByName(Vector(3, "m"), what="frame")] = field(
+        default_factory=dict
+    )
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
     loss: Annotated[float | None, Number(above=0.0, open="none")] = 1.345
     simulator: SimulatorSettings = field(default_factory=SimulatorSettings)

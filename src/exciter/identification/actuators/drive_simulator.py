@@ -172,7 +172,8 @@ def refuse_others(robot: Robot) -> None:
 def drive_simulator(
     robot: Robot, settings: SimulatorSettings, interval: float, places: Mapping[int, Array] | None = None
 ) -> DriveSimulator:
-    """Of a robot on a fixed base; interval [s]: between samples of the log; places: of payloads (``payload_places``)."""
+    """Of a robot on a fixed base; interval [s]: between samples of the log. places: of payloads (``payload_places``)
+    of joints."""
     refuse_others(robot)
     mujoco = engine()
     spec, bodies = body_tree(robot)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from exciter.errors import ParameterError
-from exciter.identification.actuators.actuator_settings import LINK_KINDS, ActuatorSettings
+from exciter.identification.actuators.actuator_settings import LINK_KINDS, ActuatorSettings, by_pattern
 from exciter.robot.names import named
 from exciter.robot.robot import BASE, Robot
 from exciter.typing import Array
@@ -45,7 +45,9 @@ def payload_places(robot: Robot, settings: ActuatorSettings) -> dict[int, Array]
             f"payload is asked for, but not where it is; give a place, as payload: {{{robot.tool_frame}: [0, 0, 0.05]}}"
         )
     if settings.payload and not asked:
-        raise ParameterError("payload: has a place, but is not among the unknown; add payload to unknown:, or to known:")
+        raise ParameterError(
+            "payload: has a place, but is not among the unknown; add payload to unknown:, or to known:"
+        )
     found = dict[int, Array]()
     for name, at in settings.payload.items():
         frame = robot.frame(name)
@@ -61,7 +63,7 @@ def payload_places(robot: Robot, settings: ActuatorSettings) -> dict[int, Array]
 
 
 def changed_links(robot: Robot, settings: ActuatorSettings, numbers: Mapping[str, Array]) -> tuple[ChangedLink, ...]:
-    """Links whose numbers (n,) differ from the description, or will, since they are sought."""
+    """Links whose numbers (n,) differ from the description."""
     masses, places = link_masses(robot), payload_places(robot, settings)
     found = list[ChangedLink]()
     for j, joint in enumerate(robot.joints):
@@ -72,6 +74,15 @@ def changed_links(robot: Robot, settings: ActuatorSettings, numbers: Mapping[str
             place = own.rotation.T @ (places.get(j, own.translation) - own.translation)
             found.append(ChangedLink(joint.name, float(masses[j]), ratio, payload, place))
     return tuple(found)
+
+
+def sought_links(robot: Robot, settings: ActuatorSettings) -> tuple[ChangedLink, ...]:
+    """Links that a fit will change, with numbers that stand for any."""
+    masses, payload = link_masses(robot), np.zeros(robot.n)
+    given = by_pattern(settings.known.get("mass", {}), robot.joint_names, "known: mass")
+    sought = 2.0 * masses if "mass" in settings.unknown else masses
+    payload[list(payload_places(robot, settings))] = 1.0
+    return changed_links(robot, settings, {"mass": np.where(np.isnan(given), sought, given), "payload": payload})
 
 
 def start_of_links(robot: Robot, settings: ActuatorSettings) -> dict[str, Array]:
