@@ -202,7 +202,8 @@ def actuators(
     tell: Callable[[str], None] | None = None,
     **changes: Any,
 ) -> Actuators:
-    """Rotor inertia, friction, gains, bias and delay of the drives, from commands and encoder positions alone.
+    """Rotor inertia, friction, gains, bias and delay of the drives, masses of links and payloads where asked for, from
+    commands and encoder positions alone.
 
     robot: on a fixed base, as it hung or was clamped. logs: with commands. settings: ``ActuatorSettings``, a YAML file
     or its content (``actuators:``); changes: of them, by name. validate: logs that are simulated freely. compare:
