@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import mujoco
 import numpy as np
@@ -15,7 +16,7 @@ from exciter.errors import ExciterError
 from exciter.export.drive_snippets import DRIVE_SNIPPETS
 from exciter.export.drives import described_drives
 from exciter.files import HASHES
-from exciter.identification.actuators.actuator_fit import cut, fit_actuators, gains_of, whole
+from exciter.identification.actuators.actuator_fit import cut, fit_actuators, gains_of, remarks, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
 from exciter.identification.actuators.drive_numbers import drive_numbers
@@ -147,6 +148,14 @@ def test_no_log_tells_the_delay_of_commands_from_that_of_measurements(robot):
     (sentence,) = combinations(posed.numbers, fitted.information)
     assert "delay" in sentence
     assert "measurement_delay" in sentence
+
+
+def test_model_errors_of_all_joints_are_one_note(robot):
+    fitted = SimpleNamespace(repeats=np.array([50.0, 30.0]), sigma=np.array([2e-3, 5e-4]))
+    log = SimpleNamespace(q=np.array([[0.0, 0.0], [1.0, 0.1]]))
+    (one,) = remarks(robot, SimpleNamespace(unknowns=()), fitted, (), (), [log])
+    assert one.text.endswith(": a 2 mrad, 0.2 %, 50; b 0.5 mrad, 0.5 %, 30")
+    assert one.numbers["joints"] == ("a", "b")
 
 
 def test_spread_of_a_population_by_its_likelihood():

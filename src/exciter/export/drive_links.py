@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
+from xml.sax.saxutils import quoteattr
 
 from exciter.errors import RobotError
 from exciter.export.robot_xml import free_name
@@ -73,7 +74,7 @@ def _mjcf_link(xml: EditableXml, tree: Sequence[str], link: ChangedLink, payload
                     xml.set(one, word, _written(values, link.ratio))
     if link.payload:
         inertial = f'<inertial pos="{POINT}" mass="{link.payload!r}" diaginertia="{POINT}"/>'
-        line = f'<body name="{payload}" pos="{_written(link.place.tolist(), 1.0)}">{inertial}</body>'
+        line = f'<body name={quoteattr(payload)} pos="{_written(link.place.tolist(), 1.0)}">{inertial}</body>'
         xml.insert(own, [line], last=True)
 
 
@@ -119,8 +120,9 @@ def _urdf_link(xml: EditableXml, tree: Sequence[str], link: ChangedLink, payload
     if link.payload:
         moments = " ".join(f'{word}="0"' for word in URDF_MOMENTS)
         lines = [
-            f'<link name="{payload}"><inertial><mass value="{link.payload!r}"/><inertia {moments}/></inertial></link>',
-            f'<joint name="{payload}" type="fixed"><parent link="{rigid[0]}"/><child link="{payload}"/>'
+            f'<link name={quoteattr(payload)}><inertial><mass value="{link.payload!r}"/><inertia {moments}/></inertial></link>',
+            f'<joint name={quoteattr(payload)} type="fixed"><parent link={quoteattr(rigid[0])}/>'
+            f"<child link={quoteattr(payload)}/>"
             f'<origin xyz="{_written(link.place.tolist(), 1.0)}"/></joint>',
         ]
         xml.insert(xml.root, lines, last=True)

@@ -173,7 +173,7 @@ class ShootingProblem:
             while not last and damping < LARGEST_DAMPING:
                 left = information + prior.weight
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
-                step, moved = self._step(step)
+                step, moved = self._step(np.asarray(step, dtype=float))
                 tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
