@@ -119,8 +119,9 @@ def _urdf_link(xml: EditableXml, tree: Sequence[str], link: ChangedLink, payload
                             xml.set(element, word, _written(values, link.ratio))
     if link.payload:
         moments = " ".join(f'{word}="0"' for word in URDF_MOMENTS)
+        inertial = f'<inertial><mass value="{link.payload!r}"/><inertia {moments}/></inertial>'
         lines = [
-            f'<link name={quoteattr(payload)}><inertial><mass value="{link.payload!r}"/><inertia {moments}/></inertial></link>',
+            f"<link name={quoteattr(payload)}>{inertial}</link>",
             f'<joint name={quoteattr(payload)} type="fixed"><parent link={quoteattr(rigid[0])}/>'
             f"<child link={quoteattr(payload)}/>"
             f'<origin xyz="{_written(link.place.tolist(), 1.0)}"/></joint>',
