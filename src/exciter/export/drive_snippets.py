@@ -8,6 +8,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import ClassVar
 
 import numpy as np
@@ -25,13 +26,15 @@ Fields = Mapping[str, tuple[str, ...]]  #: by kind of ``ACTUATOR_KINDS``: names 
 
 @dataclass(frozen=True, eq=False)
 class SnippetDrives:
-    """numbers: (n,) of every kind; step [s], integrator: of the simulation that they were found with."""
+    """numbers: (n,) of every kind; step [s], integrator: of the simulation that they were found with. described: (n,) of
+    kinds that the robot's own description has anyway."""
 
     robot: str
     joints: tuple[str, ...]
     numbers: Mapping[str, Array]
     step: float
     integrator: str = "implicitfast"
+    described: Mapping[str, Array] = dataclass_field(default_factory=dict)
 
     def by_joint(self, kind: str) -> dict[str, float]:
         return dict(zip(self.joints, np.asarray(self.numbers[kind], dtype=float).tolist(), strict=True))
@@ -98,7 +101,12 @@ class DriveSnippet(ABC):
     def _missing(self, drives: SnippetDrives) -> Iterator[str]:
         """Numbers that were found, or given, and have no field."""
         for word, kind in ACTUATOR_KINDS.items():
-            values = drives.by_joint(word)
+            usual = drives.described.get(word, np.zeros(len(drives.joints)))
+            values = {
+                name: value
+                for (name, value), one in zip(drives.by_joint(word).items(), usual, strict=True)
+                if value != one
+            }
             if word not in self.fields and any(value and np.isfinite(value) for value in values.values()):
                 listed = ", ".join(f"{name} {value:.6g}" for name, value in values.items() if value)
                 yield f"Not in here, for it has no field: {word} ({kind.title}) [{kind.unit}]: {listed}."

@@ -3,7 +3,8 @@
 MJCF: armature, damping, frictionloss of joints; kp, kv and forcerange where the file has position actuators, through
 their gear, or gainprm and biasprm of general ones that do the same. Of other actuators the control law is outside of
 MuJoCo, and stays there. Rotor inertia and damping that actuators had are part of what the joint then has.
-URDF: damping and friction of <dynamics>; it has no place for the rotor inertia."""
+URDF: damping and friction of <dynamics>; it has no place for the rotor inertia. Both: masses of links and payloads,
+where they were asked for (``drive_links.py``)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from exciter.errors import RobotError
+from exciter.export.drive_links import write_links
 from exciter.export.xml_edit import EditableXml, xml_of
 from exciter.identification.actuators.control_law import driven_joint, no_position_control
+from exciter.identification.actuators.moved_links import ChangedLink
 from exciter.robot.mjcf_model import compiled
 from exciter.robot.mjcf_vocabulary import ACTUATOR_TAGS
 from exciter.robot.xml_safety import parse_xml
@@ -28,10 +31,14 @@ DRIVES_MARKER = "Drives found by Exciter"
 
 
 def described_drives(
-    path: Path, joints: Sequence[str], drives: Mapping[str, Array], followers: Sequence[str] = ()
+    path: Path,
+    joints: Sequence[str],
+    drives: Mapping[str, Array],
+    followers: Sequence[str] = (),
+    links: Sequence[ChangedLink] = (),
 ) -> str:
     """The text of a description with the numbers (n,) of the drives of its joints, which are those of their followers
-    too."""
+    too; links: those that are not as described."""
     names = (*joints, *followers)
     none = np.zeros(len(followers))
     drives = {word: np.concatenate([values, none]) for word, values in drives.items()}
@@ -42,6 +49,7 @@ def described_drives(
         _urdf(xml, names, drives)
     else:
         raise RobotError(f"'{path}' is neither MJCF nor URDF; drives are written into these")
+    write_links(xml, names, links)
     xml.head(f"<!-- {DRIVES_MARKER} from command and encoder; all else is as it was. -->", DRIVES_MARKER)
     return xml.text()
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from exciter.errors import ExciterError, RecordingError, RobotError
 from exciter.experiment.recording import Recording
+from exciter.export.drive_links import refuse_unwritable
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
 from exciter.export.drives import described_drives
 from exciter.files import Seal, path_of, prepare, staged
 from exciter.identification.actuators.actuator_fit import ActuatorFit, fit_actuators
 from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings
+from exciter.identification.actuators.moved_links import changed_links, link_masses, sought_links
 from exciter.identification.information.estimate import finite_or_none
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
@@ -118,14 +120,15 @@ class Actuators:
             raise ExciterError("the robot was not read from an MJCF or URDF file; drives are written into these")
         robot = self.fit.robot
         followers = [name for name in robot.tree_names if name not in robot.joint_names]
-        return described_drives(file, robot.joint_names, self.fit.drives, followers)
+        links = changed_links(robot, self.fit.settings, self.fit.drives)
+        return described_drives(file, robot.joint_names, self.fit.drives, followers, links)
 
     def snippets(self) -> dict[str, str]:
         """Configuration of simulators for reinforcement learning, by the names of their files."""
         fit = self.fit
-        run = fit.simulator
+        run, described = fit.simulator, {"mass": link_masses(fit.robot)}
         return drive_snippets(
-            SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, run.step, run.integrator)
+            SnippetDrives(fit.robot.name, fit.robot.joint_names, fit.drives, run.step, run.integrator, described)
         )
 
     def save(self, folder: str | Path) -> Path:
@@ -201,7 +204,8 @@ def actuators(
     tell: Callable[[str], None] | None = None,
     **changes: Any,
 ) -> Actuators:
-    """Rotor inertia, friction, gains, bias and delay of the drives, from commands and encoder positions alone.
+    """Rotor inertia, friction, gains, bias and delay of the drives, masses of links and payloads where asked for, from
+    commands and encoder positions alone.
 
     robot: on a fixed base, as it hung or was clamped. logs: with commands. settings: ``ActuatorSettings``, a YAML file
     or its content (``actuators:``); changes: of them, by name. validate: logs that are simulated freely. compare:
@@ -218,6 +222,8 @@ def actuators(
         robot, asked = loaded(robot, file.robot)[0], file.actuators
     asked = changed(asked, changes)
     others = [_table(one) for one in (compare if isinstance(compare, tuple | list) else (compare,))]
+    if robot.file is not None and robot.file.suffix.lower() in DESCRIPTIONS:
+        refuse_unwritable(robot.file, robot.tree_names, sought_links(robot, asked))
     recordings = [_read(log) for log in several(logs)]
     held = [_read(log) for log in (several(validate) if not isinstance(validate, tuple | list) or validate else ())]
     fit = fit_actuators(robot, recordings, asked, tell, held)

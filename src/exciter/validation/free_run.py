@@ -203,7 +203,7 @@ class DriveVerdict:
                     f"{100.0 * found.share:.2g} % of the residual's variance goes with {quantity}: "
                     f"{WHY_BY_QUANTITY[quantity]}"
                 )
-        noted = [one.subject for one in self.fit.notes if one.joint == run.joints[j]]
+        noted = [one.subject for one in self.fit.notes if run.joints[j] in (one.joint, *one.numbers.get("joints", ()))]
         return said or [f"see the note on its {subject}" for subject in noted]
 
     @property

@@ -24,6 +24,7 @@ from exciter.identification.actuators.drive_simulator import (
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
+from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import (
     FittedDrives,
     Penalty,
@@ -31,6 +32,7 @@ from exciter.identification.actuators.shooting_fit import (
     correlated_scores,
     first_speed,
 )
+from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
     FAIR,
     FAIR_STD_PERCENT,
@@ -48,8 +50,7 @@ LEAST_SAMPLES = 50  #: of a log
 LEAST_MOTION_RAD = 1e-3  #: by which a joint must move for its drive to be found
 SAME_RAD = 1e-9  #: a command that differs less from the measurement is the measurement
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
-UNTOLD_INFORMATION = 1.0  #: of a direction, beside that of its weak prior: less says next to nothing
-LEAST_PART = 0.2  #: of a combination that cannot be told, that is named
+UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
 SEVERAL_SIGMA = 3.0
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
@@ -157,7 +158,7 @@ def fit_actuators(
         if not settings.accept_problems:
             refuse_wrong(recording.arranged(robot), robot)
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
-    simulator = drive_simulator(robot, settings.simulator, interval)
+    simulator = drive_simulator(robot, settings.simulator, interval, payload_places(robot, settings))
     stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
     if not stretches:
         raise RecordingError(
@@ -172,10 +173,22 @@ def fit_actuators(
     x = numbers.coordinates
     centre, weak = described.coordinates, np.diag(described.spreads**-2.0)
     prior = Penalty(centre, weak)
+    untold = list[str]()
+
+    def before(information: Array) -> None:
+        untold.extend(known_before(numbers, information))
+        for sentence in untold:
+            say(f"{UNTOLD_SUBJECT}: {sentence}")
+
     soft = problem.fit(
-        x, prior, softness=SOFT_FRICTION, iterations=SOFT_ITERATIONS, tell=lambda w: say(f"smoothed friction: {w}")
+        x,
+        prior,
+        softness=SOFT_FRICTION,
+        iterations=SOFT_ITERATIONS,
+        tell=lambda w: say(f"smoothed friction: {w}"),
+        before=before,
     )
-    untold = combinations(numbers, soft.information)
+    untold.extend(combinations(numbers, soft.information))
     fitted = problem.fit(soft.x, prior, soft.states, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
     alone, found, weight = fitted.x, tuple[Population, ...](), weak
     for turn in range(ALIKE_ROUNDS if numbers.populations else 0):
@@ -213,8 +226,8 @@ def fit_actuators(
         freedom=freedom,
         stretches=tuple(stretches),
         alike=found,
-        untold=untold,
-        notes=(*from_where, *of_simulator, *remarks(robot, numbers, fitted, found, untold, logs)),
+        untold=(named := tuple(dict.fromkeys(untold))),
+        notes=(*from_where, *of_simulator, *remarks(robot, numbers, fitted, found, named, logs)),
     )
 
 
@@ -286,23 +299,6 @@ def cut(log: Stretch, seconds: float) -> list[Stretch]:
     return [Stretch(log.log, log.time[a:b], log.q[a:b], log.command_time, log.command) for a, b in pairs]
 
 
-def combinations(numbers: DriveNumbers, information: Array) -> tuple[str, ...]:
-    """What the logs cannot tell, in words: directions of the unknowns, each by its own spread, that change nothing."""
-    scale = numbers.spreads
-    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
-    found = list[str]()
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value > UNTOLD_INFORMATION:
-            break
-        largest = np.abs(vector).max()
-        named = [u.name for u, part in zip(numbers.unknowns, vector, strict=True) if abs(part) > LEAST_PART * largest]
-        if len(named) == 1:
-            found.append(f"the logs say next to nothing of {named[0]}")
-        else:
-            found.append(f"{', '.join(named)} change together with next to no effect; give one of them (known:)")
-    return tuple(found)
-
-
 def step_remark(simulator: DriveSimulator, numbers: DriveNumbers, x: Array, std: Array) -> Iterator[Note]:
     """That rotors are those of a simulator with this step, where that is more than their σ."""
     added, values = simulator.inertia_of_step(numbers.at(x)), numbers.values(x)
@@ -341,20 +337,20 @@ def remarks(
     untold: Sequence[str],
     logs: Sequence[Recording],
 ) -> tuple[Note, ...]:
-    notes = [warning("cannot be told apart", text) for text in untold]
+    notes = [warning(UNTOLD_SUBJECT, text) for text in untold]
     sizes = np.array([np.ptp(np.vstack([log.q[:, [j]] for log in logs])) for j in range(robot.n)])
     lasting = [j for j in range(robot.n) if fitted.repeats[j] > LARGE_REPEATS]
-    for j in lasting:
-        share = 100.0 * fitted.sigma[j] / max(sizes[j], 1e-12)
-        notes.append(
-            warning(
-                "model error",
-                f"residuals of {1e3 * fitted.sigma[j]:.2g} mrad ({share:.2g} % of the motion) last for "
-                f"{fitted.repeats[j]:.0f} samples: they are no noise, but what armature, damping and dry friction do "
-                "not describe, or gains and masses that are off; σ counts it",
-                robot.joint_names[j],
-            )
+    if lasting:
+        listed = [
+            f"{robot.joint_names[j]} {1e3 * fitted.sigma[j]:.2g} {'mm' if robot.joints[j].is_prismatic else 'mrad'}, "
+            f"{100.0 * fitted.sigma[j] / max(sizes[j], 1e-12):.2g} %, {fitted.repeats[j]:.0f}"
+            for j in lasting
+        ]
+        text = (
+            "residuals last: they are no noise, but what armature, damping and dry friction do not describe, or gains "
+            f"and masses that are off; σ counts it (σ, of the motion, samples that say the same): {'; '.join(listed)}"
         )
+        notes.append(warning("model error", text, joints=tuple(robot.joint_names[j] for j in lasting)))
     for one in found:
         names = ", ".join(robot.joint_names[numbers.unknowns[k].joints[0]] for k in one.members)
         notes.append(

@@ -2,10 +2,11 @@
 
 actuators:
   control: {kp: 20, kd: 1.5, limit: {'*calf*': 45.4, '*': 23.7}}   # τ = Kp (command − q) − Kd q̇; or by joint or pattern
-  unknown: [armature, damping, friction, offset, delay]            # also kp, kd, limit, bias
+  unknown: [armature, damping, friction, offset, delay]   # also kp, kd, limit, bias, measurement_delay, mass, payload
   shared: {armature: ['*_hip_*', '*_thigh_*', '*_calf_*']}         # joints of a pattern have one value
   alike: true                     # joints that the description makes alike are, about, as far as the logs say so
   known: {friction: {FL_calf: 0.8}}   # values that are held
+  payload: {tool: [0, 0, 0.05]}   # where a point mass is, in the frame of that name or joint [m]; if payload is unknown
   segment: 2.0                    # [s] simulated at a time, from a state of its own
   simulator: {integrator: implicitfast, step: 0.0025}              # the MJCF's own unless given
   motion: {duration: 10, families: [chirp, fourier, steps], lowest: 0.1, highest: 10, noise: 1.0e-4}   # if designed"""
@@ -27,7 +28,7 @@ from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.sweeps_and_steps import Chirp, Steps
 from exciter.excitation.trajectories.trajectory import Duration
 from exciter.settings import ByName, Number, OneWord, Settings
-from exciter.settings.field_markers import Flag, Kind, ListOfTexts, Refused
+from exciter.settings.field_markers import Flag, Kind, ListOfTexts, Refused, Vector
 from exciter.typing import Array
 
 
@@ -57,8 +58,11 @@ ACTUATOR_KINDS = {
         ActuatorKind("bias", "encoder minus true position", "rad", False, 0.0, 0.1),
         ActuatorKind("delay", "from command to torque", "s", False, 0.0, 0.02),
         ActuatorKind("measurement_delay", "from position to log", "s", False, 0.0, 0.02),
+        ActuatorKind("mass", "link that the joint moves, its inertia in proportion", "kg", True, 0.0, 1.0),
+        ActuatorKind("payload", "point mass on that link", "kg", True, 0.0, 3.0),
     )
 }
+LINK_KINDS = ("mass", "payload")  #: of what the drives move
 DRIVE_KINDS = ("armature", "damping", "friction")  #: of the mechanism, which a description may give
 SHARED_BY_ALL = ("delay", "measurement_delay")  #: unless settings say otherwise
 INTEGRATORS = ("implicitfast", "euler")
@@ -168,10 +172,11 @@ class DriveMotionSettings(Settings):
 @dataclass(frozen=True)
 class ActuatorSettings(Settings):
     """control: None: as the MJCF's position actuators have it. unknown: what is sought. shared: joints of one pattern
-    have one value, by kind. alike: joints of which the description says the same differ by as
-    much as the logs show, no more. known: values to hold or to start from, by kind. segment [s]: how long roll-outs
-    are. loss: in σ of residuals, beyond which they count less. accept_problems: fit logs, too, in which
-    units, signs or columns seem wrong. motion: what a motion that is designed for them may be.
+    have one value, by kind. alike: joints of which the description says the same differ by as much as the logs show, no
+    more. known: values to hold, by kind. payload: where point masses are, (3,) [m] in the frame of that name, or in a
+    joint's own. segment [s]: how long roll-outs are. loss: in σ of residuals, beyond which they count less.
+    accept_problems: fit logs, too, in which units, signs or columns seem wrong. motion: what a motion that is designed
+    for them may be.
 
     >>> ex.ActuatorSettings(control=ex.PositionControl(kp=20.0, kd=1.5)).segment
     2.0"""
@@ -185,6 +190,9 @@ class ActuatorSettings(Settings):
     alike: Annotated[bool, Flag()] = True
     known: Annotated[Mapping[str, Mapping[str, float]], ByName(ByPattern(Number()), tuple(ACTUATOR_KINDS), "kind")] = (
         field(default_factory=dict)
+    )
+    payload: Annotated[Mapping[str, tuple[float, ...]], ByName(Vector(3, "m"), what="frame")] = field(
+        default_factory=dict
     )
     segment: Annotated[float, Number(above=0.0, unit="s")] = 2.0
     loss: Annotated[float | None, Number(above=0.0, open="none")] = 1.345

@@ -14,11 +14,13 @@ from exciter.errors import ParameterError, unknown_name
 from exciter.identification.actuators.actuator_settings import (
     ACTUATOR_KINDS,
     DRIVE_KINDS,
+    LINK_KINDS,
     SHARED_BY_ALL,
     ActuatorKind,
     ActuatorSettings,
     by_pattern,
 )
+from exciter.identification.actuators.moved_links import start_of_links
 from exciter.robot.robot import Robot
 from exciter.typing import Array, Index
 
@@ -89,6 +91,7 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
     """gains: kp, kd, limit (n,) of the control law."""
     joints = robot.joint_names
     start = {word: np.full(robot.n, kind.scale) for word, kind in ACTUATOR_KINDS.items()} | dict(gains)
+    start |= start_of_links(robot, settings)
     start["armature"] = gains["kp"] / LOOP_RAD_PER_S**2
     start["damping"] = DAMPING_SHARE * np.maximum(gains["kd"], gains["kp"] / LOOP_RAD_PER_S)
     start["friction"] = FRICTION_SHARE_RAD * gains["kp"]
@@ -100,6 +103,8 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
         values = by_pattern(given, joints, f"known: {word}")
         if ACTUATOR_KINDS[word].positive and (values <= 0.0).any():
             raise ParameterError(f"known: {word} must be positive")
+        if word in LINK_KINDS and (absent := np.flatnonzero(~np.isnan(values) & (start[word] == 0.0))).size:
+            raise ParameterError(f"known: the link of joint '{joints[int(absent[0])]}' has no {word} to be given")
         start[word] = np.where(np.isnan(values), start[word], values)
         held |= {(word, int(j)) for j in np.flatnonzero(~np.isnan(values))}
     for word in settings.shared:
@@ -110,6 +115,8 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
         free = [j for j in range(robot.n) if (word, j) not in held]
         if word == "limit":
             free = [j for j in free if np.isfinite(start["limit"][j])]
+        if word in LINK_KINDS:
+            free = [j for j in free if start[word][j] > 0.0]
         unknowns += _of_kind(ACTUATOR_KINDS[word], free, joints, settings.shared.get(word))
     if not unknowns:
         raise ParameterError("nothing is unknown: every number of the drives is given under known")
@@ -127,6 +134,8 @@ def start_source(robot: Robot, settings: ActuatorSettings, unknown: Unknown) -> 
     given = settings.known.get(word, {})
     if any(fnmatchcase(robot.joint_names[joint], pattern) for pattern in given):
         return "settings"
+    if word in LINK_KINDS:
+        return "description" if word == "mass" else "rule of thumb"
     if word not in DRIVE_KINDS:
         return "control law" if word in ("kp", "kd", "limit") else "zero"
     return "description" if described(robot, word)[joint] > 0.0 else "rule of thumb"

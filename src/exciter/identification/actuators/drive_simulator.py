@@ -22,6 +22,7 @@ from exciter.errors import RobotError
 from exciter.experiment.virtual.plant import STIFF_SOLIMP, body_tree, engine
 from exciter.identification.actuators.actuator_settings import SimulatorSettings
 from exciter.identification.actuators.drive_numbers import Numbers
+from exciter.identification.actuators.moved_links import link_masses
 from exciter.robot.coupling import LinearCoupling
 from exciter.robot.mjcf_model import compiled
 from exciter.robot.robot import Robot
@@ -32,6 +33,7 @@ LONGEST_STEP_S = 0.0025  #: of a simulation whose description has none
 SOLVER_ITERATIONS, SOLVER_TOLERANCE = 100, 1e-12  #: of friction, so that differences of roll-outs are smooth
 #: solimp of friction that is spread over speeds around zero: where roll-outs stick, they have no slope
 SOFT_FRICTION = 0.1
+NO_LOAD = {"explicitinertial": True, "mass": 0.0, "inertia": (0.0, 0.0, 0.0), "ipos": (0.0, 0.0, 0.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +51,15 @@ class Stretch:
 @dataclass(frozen=True, eq=False)
 class DriveSimulator:
     """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints, tree (bodies,): where
-    it has all that moves. step [s]."""
+    it has all that moves. links (n,): where it has the bodies of the joints; loads: by joint, where their payloads.
+    step [s]."""
 
     robot: Robot
     model: Any
     dof: Index
     tree: Index
+    links: Index
+    loads: Mapping[int, int]
     step: float
 
     @property
@@ -93,9 +98,15 @@ class DriveSimulator:
         model.actuator_forcelimited[:] = finite
         model.actuator_forcerange[finite, 1] = numbers["limit"][finite]
         model.actuator_forcerange[finite, 0] = -numbers["limit"][finite]
+        masses = link_masses(self.robot)
+        ratio = np.where(masses > 0.0, numbers["mass"] / np.where(masses > 0.0, masses, 1.0), 1.0)
+        model.body_mass[self.links] *= ratio
+        model.body_inertia[self.links] *= ratio[:, None]
+        for j, load in self.loads.items():
+            model.body_mass[load] = numbers["payload"][j]
         if softness is not None:
             model.dof_solimp[:, :2] = softness
-        mujoco.mj_setConst(model, mujoco.MjData(model))  # what friction is scaled by follows the rotors
+        mujoco.mj_setConst(model, mujoco.MjData(model))  # what friction is scaled by follows the rotors and masses
         return model
 
     def roll(self, model: Any, numbers: Numbers, states: Array, stretches: Sequence[Stretch]) -> list[Array]:
@@ -169,11 +180,16 @@ def refuse_others(robot: Robot) -> None:
         )
 
 
-def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) -> DriveSimulator:
-    """Of a robot on a fixed base; interval [s]: between samples of the log."""
+def drive_simulator(
+    robot: Robot, settings: SimulatorSettings, interval: float, places: Mapping[int, Array] | None = None
+) -> DriveSimulator:
+    """Of a robot on a fixed base; interval [s]: between samples of the log. places: of payloads (``payload_places``)
+    of joints."""
     refuse_others(robot)
     mujoco = engine()
-    spec, _ = body_tree(robot)
+    spec, bodies = body_tree(robot)
+    for j, place in (places or {}).items():  # a body of its own, which MuJoCo lets weigh nothing
+        bodies[robot.body(robot.joint_names[j])].add_body(name=f"load{j}", pos=place, **NO_LOAD)
     option, own = spec.option, _options(robot)
     integrator = settings.integrator or own["integrator"]
     step = settings.step or own["step"] or interval / np.ceil(interval / LONGEST_STEP_S - 1e-9)
@@ -192,7 +208,9 @@ def drive_simulator(robot: Robot, settings: SimulatorSettings, interval: float) 
     dof = tree[[robot.body(name) for name in robot.joint_names]]
     for j, (solref, solimp) in zip(dof, own["friction"], strict=False):  # nothing where the file says nothing
         model.dof_solref[j], model.dof_solimp[j] = solref, solimp
-    return DriveSimulator(robot, model, dof, tree, float(step))
+    links = np.array([int(model.jnt_bodyid[model.dof_jntid[k]]) for k in dof], dtype=np.int64)
+    loads = {j: int(model.body(f"load{j}").id) for j in places or {}}
+    return DriveSimulator(robot, model, dof, tree, links, loads, float(step))
 
 
 def _hold_followers(spec: Any, robot: Robot, described: Mapping[str, tuple[Array, Array]], step: float) -> None:

@@ -14,11 +14,13 @@ import numpy as np
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.excitation.trajectories.curve import Curve
-from exciter.identification.actuators.actuator_fit import combinations, cut, gains_of
+from exciter.identification.actuators.actuator_fit import cut, gains_of
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, by_pattern
 from exciter.identification.actuators.drive_numbers import DriveNumbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, drive_simulator, refuse_others
+from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import DIVERGED_RAD, ShootingProblem
+from exciter.identification.actuators.untold import combinations
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 
@@ -103,7 +105,8 @@ class DriveProspect:
         if np.isnan(noise).any():
             name = robot.joint_names[int(np.isnan(noise).argmax())]
             raise ParameterError(f"motion: noise of joint '{name}' is not given")
-        return cls(drive_simulator(robot, settings.simulator, 1.0 / rate), numbers, noise, rate, settings.segment)
+        simulator = drive_simulator(robot, settings.simulator, 1.0 / rate, payload_places(robot, settings))
+        return cls(simulator, numbers, noise, rate, settings.segment)
 
     def response(self, curve: Curve) -> Response:
         """Of a robot that has come to rest where the motion begins."""

@@ -150,8 +150,9 @@ class ShootingProblem:
         softness: float | None = None,
         iterations: int = 12,
         tell: Callable[[str], None] | None = None,
+        before: Callable[[Array], None] | None = None,
     ) -> FittedDrives:
-        """From coordinates x (p,) and states (S, 2 n)."""
+        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first step."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
         if not all(np.isfinite(said).all() for said in simulated):
@@ -165,14 +166,16 @@ class ShootingProblem:
             information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
+            if before is not None and count == 0:
+                before(information)
             last = count == iterations
             improved = False
             right = gradient - prior.weight @ (x - prior.mean)
             while not last and damping < LARGEST_DAMPING:
                 left = information + prior.weight
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
-                step = np.clip(step, -self._largest, self._largest)
-                tried_x = x + step
+                step, moved = self._step(np.asarray(step, dtype=float))
+                tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
@@ -193,11 +196,15 @@ class ShootingProblem:
             x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
         )
 
-    @property
-    def _largest(self) -> Array:
-        return np.array(
-            [LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_LOGARITHM_STEP for u in self.numbers.unknowns]
-        )
+    def _step(self, step: Array) -> tuple[Array, Array]:
+        """As far as is allowed, and that in coordinates. Torques are linear in masses, inertias and friction, not in
+        their logarithms: the step is that of the value, for valleys of numbers that add up are straight there."""
+        unknowns = self.numbers.unknowns
+        most = np.array([LARGEST_DELAY_STEP_S if u.kind.unit == "s" else LARGEST_LOGARITHM_STEP for u in unknowns])
+        positive = np.array([u.kind.positive for u in unknowns])
+        low, high = np.where(positive, np.expm1([-most, most]), [-most, most])
+        step = np.clip(step, low, high)
+        return step, np.where(positive, np.log1p(np.where(positive, step, 0.0)), step)
 
     def _normal(
         self,
