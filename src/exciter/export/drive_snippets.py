@@ -26,8 +26,8 @@ Fields = Mapping[str, tuple[str, ...]]  #: by kind of ``ACTUATOR_KINDS``: names 
 
 @dataclass(frozen=True, eq=False)
 class SnippetDrives:
-    """numbers: (n,) of every kind; step [s], integrator: of the simulation that they were found with. described: (n,) of
-    kinds that the robot's own description has anyway."""
+    """numbers: (n,) of every kind; step [s], integrator: of the simulation that they were found with. described: (n,)
+    of kinds that the robot's own description has anyway."""
 
     robot: str
     joints: tuple[str, ...]

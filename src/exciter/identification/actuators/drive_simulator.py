@@ -175,8 +175,7 @@ def refuse_others(robot: Robot) -> None:
             )
     if robot.free_base:
         raise RobotError(
-            "the base is free; drives are found with the robot hung or clamped, its base at rest: give base: fixed "
-            "(--base fixed)"
+            "the base is free; drives are found with the robot hung or clamped, its base at rest: give base: fixed"
         )
 
 
