@@ -30,6 +30,7 @@ from exciter.identification.actuators.shooting_fit import (
     correlated_scores,
     first_speed,
 )
+from exciter.identification.actuators.structure import structure_notes, wrong_structures
 from exciter.identification.information.estimate import (
     FAIR,
     FAIR_STD_PERCENT,
@@ -186,6 +187,10 @@ def fit_actuators(
     covariance = bread @ (meat + weight) @ bread
     effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
     freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
+    say("what residuals look like")
+    wholes = [whole(log, k) for k, log in enumerate(logs)]
+    firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
+    structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
     return ActuatorFit(
         robot=robot,
         settings=settings,
@@ -197,7 +202,11 @@ def fit_actuators(
         stretches=tuple(stretches),
         alike=found,
         untold=untold,
-        notes=(*from_where, *remarks(robot, numbers, fitted, found, untold, logs)),
+        notes=(
+            *from_where,
+            *remarks(robot, numbers, fitted, found, untold, logs),
+            *structure_notes(structures, robot.joint_names),
+        ),
     )
 
 

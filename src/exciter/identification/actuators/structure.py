@@ -1,0 +1,415 @@
+"""What residuals of drives look like, where armature, damping and dry friction do not describe them.
+
+An encoder's residual is what the closed loop made of a torque that the model lacks. For every structure that drives
+are known for, that torque is written down along the simulated motion, up to its size, and sent through the simulated
+loop: the difference of two roll-outs is the trace that it would leave. With τ_s the torque that moves the links (rigid,
+without rotor and friction), x the links' lag behind the motor, and s the sign of q̇:
+
+- elastic gear, behind which links ring at ω: x = −ω²/(s² + 2ζω s + ω²) τ_s/(J ω²) (Laplace; J: inertia of the links);
+- backlash: x = −sgn τ_s times half of the gap, slowed by the time that links are on their way;
+- of both, the encoder on the motor's side: rigid torques of the links' motion that is off by x, in all joints; on the
+  side of the links, in the loop: rotor · ẍ + damping · ẋ; logged on that side and not in the loop: x itself;
+- friction that changes with position, −q s, with load, −|τ| s, at low speed (Stribeck), −s exp(−|q̇|/v);
+- a torque that changes with position, −q, −q²: springs, cables, masses that are off.
+
+Traces are regressed on the residual of the whole log, simulated freely, after all unknowns and first states had their
+part of both (a score test). σ counts that residuals last. The largest of those that chance does not explain is named,
+then the next joint of the limb beside it. What explains nearly as much is named, too: traces of different structures
+are alike in some motions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import signal, stats
+
+from exciter.dynamics.model import DynamicModel
+from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers
+from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, commanded
+from exciter.identification.actuators.shooting_fit import (
+    ShootingProblem,
+    correlated_scores,
+    repeated,
+    robust_sigma,
+)
+from exciter.notes import Note, warning
+from exciter.robot.motion import Motion
+from exciter.typing import Array
+
+LOOKED_AT_REPEATS = 2.0  #: samples that say the same, from which on residuals are looked at: less is noise
+WRONG_STRUCTURE_CHANCE = 0.01  #: of naming any structure where there is none (Bonferroni)
+LEAST_EXPLAINED = 0.2  #: part of a residual's variance, that a structure must explain to be named
+NEARLY_AS_MUCH = 0.8  #: of what the best structure explains: told beside it
+TRIED_PART = 0.1  #: of the residual: size of the trace from which a slope is taken
+FINE_S = 0.001  #: between instants at which torques are written down, unless the simulation's step is longer
+SIGN_SPEED = 0.02  #: [rad/s, m/s] over which the sign of a speed changes
+RINGING_HZ, RINGING_DAMPING = (5.0, 8.0, 12.0, 18.0, 27.0), 0.05
+SLOWEST_RINGING_HZ = 2.0  #: what is slower is no gear
+GAP_CROSSED_S = (0.005, 0.015)  #: time constants of links that cross a gap
+SMALL_GAP_RAD = 1e-3  #: of which torques are taken
+STRIBECK_SPEED_PARTS = (0.1, 0.3)  #: of the joint's rms speed
+HALF_A_RATE = 0.4  #: of the rate of the log: what rings faster is not seen
+
+
+@dataclass(frozen=True, eq=False)
+class LogMotion:
+    """A log as the fit simulates it: time (T,) even [s]; q, v, a, torque of the control, load that moves the links (T, n);
+    speed (n,): rms; centre (n,) of q in all logs, inertia (n,) of the links about the joints there. rate: of the log
+    [Hz]."""
+
+    model: DynamicModel
+    numbers: Numbers
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+    torque: Array
+    load: Array
+    centre: Array
+    speed: Array
+    inertia: Array
+    rate: float
+
+    def lagging(self, top: float, bottom: Sequence[float], values: Array) -> tuple[Array, Array, Array]:
+        """(T,) values through top/bottom (polynomial in s), and its first and second derivative, from rest."""
+        step = float(self.time[1] - self.time[0])
+        found = list[Array]()
+        for order in range(3):
+            b, a = signal.bilinear([top, *[0.0] * order], bottom, fs=1.0 / step)
+            at_rest = values - values[0] if order else values
+            state = signal.lfilter_zi(b, a) * at_rest[0]
+            found.append(np.asarray(signal.lfilter(b, a, at_rest, zi=state)[0]))
+        return found[0], found[1], found[2]
+
+    def alone(self, j: int, values: Array) -> Array:
+        """(T, n): values (T,) of joint j."""
+        torque = np.zeros_like(self.q)
+        torque[:, j] = values
+        return torque
+
+    def behind(self, j: int, lag: tuple[Array, Array, Array]) -> Array:
+        """(T, n) torque on the motors of links that are off by a lag (T,) of joint j."""
+        moved = [values + self.alone(j, off) for values, off in zip((self.q, self.v, self.a), lag, strict=True)]
+        return np.asarray(self.load - self.model.torque(Motion.at(*moved)))
+
+    def ahead(self, j: int, lag: tuple[Array, Array, Array]) -> Array:
+        """(T, n) torque of a motor that must be ahead of its links, where the encoder is on their side."""
+        rotor, damping = self.numbers["armature"][j], self.numbers["damping"][j]
+        return self.alone(j, rotor * lag[2] + damping * lag[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """torque (T, n) of a structure of size one, or seen (T, n): what the encoder shows by itself. positive: it has no
+    negative size. words: of its size, in words; empty where there is none of that size."""
+
+    family: str
+    values: Array
+    words: Callable[[float], str]
+    seen: bool = False
+    positive: bool = True
+
+
+def shapes(motion: LogMotion, j: int) -> list[Shape]:
+    """Every structure that is known, of joint j along a motion."""
+    found = [*_elastic(motion, j), *_backlash(motion, j)]
+    sign, off = np.tanh(motion.v[:, j] / SIGN_SPEED), motion.q[:, j] - motion.centre[j]
+    found.append(
+        Shape(
+            "friction that changes with the position",
+            motion.alone(j, -off * sign),
+            lambda size: f"dry friction that changes by {size:+.2g} N·m per rad with the position",
+            positive=False,
+        )
+    )
+    found.append(
+        Shape(
+            "friction that grows with the load",
+            motion.alone(j, -np.abs(motion.torque[:, j]) * sign),
+            lambda size: f"dry friction that grows by {size:.2g} N·m per N·m of load",
+        )
+    )
+    for part in STRIBECK_SPEED_PARTS:
+        v = part * float(motion.speed[j])
+        found.append(
+            Shape(
+                "friction at low speed",
+                motion.alone(j, -sign * np.exp(-np.abs(motion.v[:, j]) / v)),
+                lambda size, v=v: f"dry friction that is larger by {size:.2g} N·m below some {v:.2g} rad/s",  # type: ignore[misc]
+            )
+        )
+    for power, unit in ((1, "N·m/rad"), (2, "N·m/rad²")):
+        found.append(
+            Shape(
+                "torque that changes with the position",
+                motion.alone(j, -(off**power)),
+                lambda size, unit=unit: (  # type: ignore[misc]
+                    f"a torque that changes with the position ({size:+.2g} {unit}): a spring, cables, or masses that "
+                    "are off"
+                ),
+                positive=False,
+            )
+        )
+    return found
+
+
+def _elastic(motion: LogMotion, j: int) -> list[Shape]:
+    found = list[Shape]()
+    for hertz in RINGING_HZ:
+        if hertz > HALF_A_RATE * motion.rate:
+            continue
+        w = 2.0 * np.pi * hertz
+        lag = motion.lagging(1.0, [1.0, 2.0 * RINGING_DAMPING * w, w * w], -motion.load[:, j] / motion.inertia[j])
+        for side, torque in (("motor's", motion.behind(j, lag)), ("links'", motion.ahead(j, lag))):
+            found.append(
+                Shape("elastic gear", torque, lambda size, hertz=hertz, side=side: _rings(size, hertz, side))  # type: ignore[misc]
+            )
+    given = motion.alone(j, -motion.load[:, j])
+    found.append(
+        Shape(
+            "elastic gear",
+            given,
+            lambda size: f"an elastic gear of {1.0 / size:.2g} N·m/rad between the control's encoder and the logged one",
+            seen=True,
+        )
+    )
+    return found
+
+
+def _rings(size: float, hertz: float, side: str) -> str:
+    """A lag of so much times that of a gear that rings at a frequency is one of a softer or stiffer gear."""
+    hertz = hertz / float(np.sqrt(size))
+    if hertz < SLOWEST_RINGING_HZ:
+        return ""
+    return f"an elastic gear behind which the links ring at some {hertz:.2g} Hz, with the encoder on the {side} side"
+
+
+def _backlash(motion: LogMotion, j: int) -> list[Shape]:
+    pull, found = np.sign(motion.load[:, j]), list[Shape]()
+    for crossed in GAP_CROSSED_S:
+        lag = motion.lagging(1.0, [crossed**2, 2.0 * crossed, 1.0], -SMALL_GAP_RAD * pull)
+        for side, torque in (("motor's", motion.behind(j, lag)), ("links'", motion.ahead(j, lag))):
+            found.append(
+                Shape("backlash", torque / SMALL_GAP_RAD, lambda size, side=side: _gap(size, f"on the {side} side"))  # type: ignore[misc]
+            )
+    beside = "not the control's, on the links' side"
+    found.append(Shape("backlash", motion.alone(j, -pull), lambda size: _gap(size, beside), seen=True))
+    return found
+
+
+def _gap(half: float, where: str) -> str:
+    return f"backlash of some {2e3 * half:.2g} mrad, with the encoder {where}"
+
+
+@dataclass(frozen=True, eq=False)
+class FoundStructure:
+    """Of a joint (number): family, in words with its size, part of the residual's variance that it explains, families
+    that explain nearly as much; p_value of so much by chance, with all that was tried."""
+
+    joint: int
+    family: str
+    words: str
+    size: float
+    share: float
+    rivals: tuple[str, ...]
+    p_value: float
+
+
+def wrong_structures(
+    simulator: DriveSimulator, numbers: DriveNumbers, x: Array, logs: Sequence[Stretch], first_states: Array
+) -> tuple[FoundStructure, ...]:
+    """Of joints whose residuals last; x (p,): where the fit ended; logs: whole, first_states (L, 2 n) of each."""
+    problem = ShootingProblem(simulator, numbers, logs, None)
+    simulated = problem.simulate(x, first_states)
+    residuals = [log.q - said for log, said in zip(logs, simulated, strict=True)]
+    looked = np.flatnonzero(repeated(residuals) > LOOKED_AT_REPEATS)
+    if not len(looked) or not all(np.isfinite(r).all() for r in residuals):
+        return ()
+    here, sigma = numbers.at(x), robust_sigma(residuals)
+    by_theta, by_state = problem.slopes(x, first_states, simulated, None)
+    motions = _motions(simulator, here, logs, first_states)
+    tried = {int(j): [shapes(one, int(j)) for one in motions] for j in looked}
+    count = sum(len(of_logs[0]) for of_logs in tried.values())
+    found = list[FoundStructure]()
+    for limb in problem.limbs:
+        own = [j for j in limb if j in tried]
+        if not own:
+            continue
+        traces = {
+            j: _traces(problem, here, first_states, motions, j, tried[j], TRIED_PART * float(sigma[j])) for j in own
+        }
+        known = _columns(limb, by_theta, by_state)
+        left = np.vstack([r[:, limb] / sigma[limb] for r in residuals])
+        found += _selected(limb, known, left, traces, tried, sigma[limb], [len(r) for r in residuals], count)
+    return tuple(found)
+
+
+def _motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], states: Array) -> list[LogMotion]:
+    """Of every log."""
+    spacing = max(simulator.step, FINE_S)
+    fine = [Stretch(s.log, _even(s.time, spacing), np.zeros((0, simulator.n)), s.command_time, s.command) for s in logs]
+    runs = simulator.roll(simulator.with_numbers(here), here, states, fine)
+    model, found = DynamicModel(simulator.robot, ()), list[LogMotion]()
+    speeds = [np.gradient(q, spacing, axis=0) for q in runs]
+    centre = np.vstack(runs).mean(axis=0)
+    inertia = np.diagonal(model.dynamics.inertia_matrix(centre[None])[0])
+    speed = np.sqrt(np.mean(np.vstack(speeds) ** 2, axis=0))
+    for stretch, q, v in zip(fine, runs, speeds, strict=True):
+        a = np.gradient(v, spacing, axis=0)
+        told = commanded(stretch, stretch.time - here["measurement_delay"][0], here) + here["bias"]
+        torque = np.clip(here["kp"] * (told - q) - here["kd"] * v + here["offset"], -here["limit"], here["limit"])
+        load = model.torque(Motion.at(q, v, a))
+        rate = 1.0 / float(np.median(np.diff(stretch.command_time)))
+        found.append(
+            LogMotion(model, here, stretch.time, q, v, a, torque, load, centre, speed, np.asarray(inertia), rate)
+        )
+    return found
+
+
+def _even(time: Array, spacing: float) -> Array:
+    return time[0] + spacing * np.arange(int(np.ceil((time[-1] - time[0]) / spacing)) + 1)
+
+
+def _traces(
+    problem: ShootingProblem,
+    here: Numbers,
+    states: Array,
+    motions: Sequence[LogMotion],
+    j: int,
+    of_logs: Sequence[Sequence[Shape]],
+    small: float,
+) -> list[list[Array]]:
+    """What every shape of joint j, of size one, leaves on the encoders: (N, n) of every log."""
+    simulator, logs = problem.simulator, problem.stretches
+    model = simulator.with_numbers(here)
+    base = simulator.roll(model, here, states, [_disturbed(log, here, m, None) for log, m in zip(logs, motions, strict=True)])
+    found = list[list[Array]]()
+    for k, one in enumerate(of_logs[0]):
+        own = [shapes_of[k].values for shapes_of in of_logs]
+        if one.seen:
+            traces = [np.zeros_like(log.q) for log in logs]
+            for trace, log, motion, values in zip(traces, logs, motions, own, strict=True):
+                trace[:, j] = np.interp(log.time, motion.time, values[:, j])
+            found.append(traces)
+            continue
+        size = max(float(np.sqrt(np.mean(np.vstack(own)[:, j] ** 2))), 1e-300)
+        step = small * float(here["kp"][j]) / size
+        pushed = [
+            _disturbed(log, here, motion, step * values) for log, motion, values in zip(logs, motions, own, strict=True)
+        ]
+        runs = simulator.roll(model, here, states, pushed)
+        found.append([(run - without) / step for run, without in zip(runs, base, strict=True)])
+    return found
+
+
+def _disturbed(log: Stretch, here: Numbers, motion: LogMotion, torque: Array | None) -> Stretch:
+    """The same log with a torque (T, n) beside that of the control: told as a command that is off by torque / Kp."""
+    late = here["delay"] + here["measurement_delay"]
+    time = motion.time - float(late[0])
+    time = np.concatenate([[min(log.command_time[0], time[0]) - 1.0], time])
+    command = np.column_stack([np.interp(time, log.command_time, column) for column in log.command.T])
+    if torque is not None:
+        for j in range(command.shape[1]):
+            command[:, j] += np.interp(time + late[j], motion.time, torque[:, j]) / here["kp"][j]
+    return Stretch(log.log, log.time, log.q, time, command)
+
+
+def _columns(limb: Sequence[int], by_theta: Sequence[Array], by_state: Sequence[Array]) -> Array:
+    """(rows, columns) of what is fitted anyway: unknowns that move the limb, and its first state in each log."""
+    n = by_state[0].shape[1]
+    states = [j for j in limb] + [n + j for j in limb]
+    theta = np.vstack([one[:, limb].reshape(-1, one.shape[2]) for one in by_theta])
+    theta = theta[:, np.abs(theta).max(axis=0) > 0.0]
+    begun = np.zeros((len(theta), len(states) * len(by_state)))
+    row = 0
+    for k, one in enumerate(by_state):
+        own = one[:, limb][:, :, states].reshape(-1, len(states))
+        begun[row : row + len(own), k * len(states) : (k + 1) * len(states)] = own
+        row += len(own)
+    return np.hstack([theta, begun])
+
+
+def _selected(
+    limb: Sequence[int],
+    known: Array,
+    left: Array,
+    traces: dict[int, list[list[Array]]],
+    tried: dict[int, list[list[Shape]]],
+    sigma: Array,
+    lengths: Sequence[int],
+    count: int,
+) -> list[FoundStructure]:
+    """The structure that explains most of the limb, then the one that does beside it, of joints that have none yet."""
+    weight = np.tile(1.0 / sigma, len(left))
+    basis = _orthonormal(known * weight[:, None])
+    columns = {
+        (j, k): np.concatenate([one[:, limb].ravel() for one in trace]) * weight
+        for j, own in traces.items()
+        for k, trace in enumerate(own)
+    }
+    r = left.ravel() - basis @ (basis.T @ left.ravel())
+    cuts = np.cumsum(lengths)[:-1]
+    at_first = (r.reshape(left.shape) ** 2).sum(axis=0)
+    found = list[FoundStructure]()
+    open_joints = set(traces)
+    while open_joints:
+        judged = list[tuple[float, float, float, float, int, int]]()
+        for (j, k), column in columns.items():
+            if j not in open_joints:
+                continue
+            free = column - basis @ (basis.T @ column)
+            power = float(free @ free)
+            if power <= 1e-8 * float(column @ column):  # what is fitted does the same
+                continue
+            size, shape = float(free @ r) / power, tried[j][0][k]
+            if (shape.positive and size <= 0.0) or not shape.words(size):
+                continue
+            rest = (r - size * free).reshape(left.shape)
+            place = list(limb).index(j)
+            share = float(((r.reshape(left.shape)[:, place] ** 2).sum() - (rest[:, place] ** 2).sum())) / at_first[place]
+            gain = size * size * power
+            repeats = repeated(np.split(rest, cuts))
+            lags = int(np.ceil(2.0 * float(repeats.max())))
+            scores = (free.reshape(left.shape) * rest).sum(axis=1)[:, None]
+            spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
+            freedom = max(1.0, len(left) / float(repeats[place]) - basis.shape[1])
+            p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
+            if p_value < WRONG_STRUCTURE_CHANCE and share > LEAST_EXPLAINED:
+                judged.append((gain, share, size, p_value, j, k))
+        if not judged:
+            break
+        gain, share, size, p_value, j, k = max(judged)
+        family = tried[j][0][k].family
+        rivals = {
+            tried[j][0][other[5]].family: None
+            for other in sorted(judged, reverse=True)
+            if other[4] == j and other[0] > NEARLY_AS_MUCH * gain and tried[j][0][other[5]].family != family
+        }
+        words = tried[j][0][k].words(size)
+        found.append(FoundStructure(j, family, words, size, share, tuple(rivals), min(1.0, p_value)))
+        open_joints.discard(j)
+        free = columns[j, k] - basis @ (basis.T @ columns[j, k])
+        basis = np.column_stack([basis, free / np.linalg.norm(free)])
+        r = r - basis[:, -1] * float(basis[:, -1] @ r)
+    return found
+
+
+def _orthonormal(columns: Array) -> Array:
+    """Of what columns span; those that are none of their own are left out."""
+    scaled = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    u, s, _ = np.linalg.svd(scaled, full_matrices=False)
+    return np.asarray(u[:, s > 1e-7 * s[0]])
+
+
+def structure_notes(found: Sequence[FoundStructure], joints: Sequence[str]) -> tuple[Note, ...]:
+    """What is said of it."""
+    notes = list[Note]()
+    for one in found:
+        beside = f"; {' or '.join(one.rivals)} would explain nearly as much" if one.rivals else ""
+        text = f"{100.0 * one.share:.0f} % of the residual's variance look like {one.words}{beside}"
+        notes.append(
+            warning("structure", text, joints[one.joint], None, family=one.family, share=one.share, size=one.size)
+        )
+    return tuple(notes)
