@@ -110,7 +110,7 @@ def robot_text(truth: Truth) -> str:
     first = link(0, '<inertial pos="0.12 0 0" mass="0.8" diaginertia="0.002 0.01 0.01"/>', second, "0 0 0")
     told = "".join(f'<position joint="{n}" kp="{kp}" kv="{kd}"/>' for n, (kp, kd) in zip("ab", GAINS, strict=True))
     return (
-        f'<mujoco><option timestep="{STEP}" integrator="implicitfast"><flag contact="disable"/></option>'
+        f'<mujoco><compiler angle="radian"/><option timestep="{STEP}" integrator="implicitfast"><flag contact="disable"/></option>'
         f"<worldbody>{first}</worldbody><actuator>{told}</actuator></mujoco>"
     )
 
@@ -137,7 +137,8 @@ def moved(truth: Truth, seed: int, seconds: float = SECONDS) -> ex.Recording:
         seen[k] = q
         data.ctrl[:] = late[k]
         if link_side and gear is not None:
-            data.ctrl[j] -= data.qpos[gear]  # the control sees the encoder that is logged
+            # the control sees the encoder that is logged, and its speed
+            data.ctrl[j] -= data.qpos[gear] + GAINS[j, 1] / GAINS[j, 0] * data.qvel[gear]
         if truth.structure == "position":
             model.dof_frictionloss[motors[j]] = max(0.1 * plain, plain + truth.size * data.qpos[motors[j]])
         elif truth.structure == "load":

@@ -6,7 +6,8 @@ loop: the difference of two roll-outs is the trace that it would leave. With τ_
 without rotor and friction), x the links' lag behind the motor, and s the sign of q̇:
 
 - elastic gear, behind which links ring at ω: x = −ω²/(s² + 2ζω s + ω²) τ_s/(J ω²) (Laplace; J: inertia of the links);
-- backlash: x = −sgn τ_s times half of the gap, slowed by the time that links are on their way;
+- backlash: x stays at one end of the gap as long as τ_s pulls there; then motor and links move freely until the other
+  end stops them;
 - of both, the encoder on the motor's side: rigid torques of the links' motion that is off by x, in all joints; on the
   side of the links, in the loop: rotor · ẍ + damping · ẋ; logged on that side and not in the loop: x itself;
 - friction that changes with position, −q s, with load, −|τ| s, at low speed (Stribeck), −s exp(−|q̇|/v);
@@ -47,8 +48,7 @@ FINE_S = 0.001  #: between instants at which torques are written down, unless th
 SIGN_SPEED = 0.02  #: [rad/s, m/s] over which the sign of a speed changes
 RINGING_HZ, RINGING_DAMPING = (5.0, 8.0, 12.0, 18.0, 27.0), 0.05
 SLOWEST_RINGING_HZ = 2.0  #: what is slower is no gear
-GAP_CROSSED_S = (0.005, 0.015)  #: time constants of links that cross a gap
-SMALL_GAP_RAD = 1e-3  #: of which torques are taken
+HALF_GAPS_RAD = (0.0005, 0.0015, 0.005)  #: of backlash: wider gaps are crossed later
 STRIBECK_SPEED_PARTS = (0.1, 0.3)  #: of the joint's rms speed
 HALF_A_RATE = 0.4  #: of the rate of the log: what rings faster is not seen
 
@@ -187,16 +187,41 @@ def _rings(size: float, hertz: float, side: str) -> str:
 
 
 def _backlash(motion: LogMotion, j: int) -> list[Shape]:
-    pull, found = np.sign(motion.load[:, j]), list[Shape]()
-    for crossed in GAP_CROSSED_S:
-        lag = motion.lagging(1.0, [crossed**2, 2.0 * crossed, 1.0], -SMALL_GAP_RAD * pull)
-        for side, torque in (("motor's", motion.behind(j, lag)), ("links'", motion.ahead(j, lag))):
-            found.append(
-                Shape("backlash", torque / SMALL_GAP_RAD, lambda size, side=side: _gap(size, f"on the {side} side"))  # type: ignore[misc]
-            )
+    found = list[Shape]()
     beside = "not the control's, on the links' side"
-    found.append(Shape("backlash", motion.alone(j, -pull), lambda size: _gap(size, beside), seen=True))
+    for half in HALF_GAPS_RAD:
+        lag = _crossed(motion, j, half)
+        for where, torque in (
+            ("on the motor's side", motion.behind(j, lag)),
+            ("on the links' side", motion.ahead(j, lag)),
+            (beside, motion.alone(j, lag[0])),
+        ):
+            found.append(
+                Shape(
+                    "backlash",
+                    torque,
+                    lambda size, half=half, where=where: _gap(size * half, where),  # type: ignore[misc]
+                    seen=where == beside,
+                )
+            )
     return found
+
+
+def _crossed(motion: LogMotion, j: int, half: float) -> tuple[Array, Array, Array]:
+    """(T,) how far links are off the middle of a gap, and two derivatives: in it the motor has the rotor to move alone,
+    and links nothing that moves them; its ends swallow the blow."""
+    step = float(motion.time[1] - motion.time[0])
+    inertia, rotor = float(motion.inertia[j]), float(motion.numbers["armature"][j])
+    apart = -motion.load[:, j] * (1.0 / inertia + 1.0 / rotor)
+    x, v = np.empty(len(apart)), np.empty(len(apart))
+    at, speed = float(np.sign(apart[0])) * half, 0.0
+    for k, acceleration in enumerate(apart.tolist()):
+        speed += step * acceleration
+        at += step * speed
+        if abs(at) > half:
+            at, speed = (half if at > 0.0 else -half), 0.0
+        x[k], v[k] = at, speed
+    return x, v, np.diff(v, prepend=v[0]) / step
 
 
 def _gap(half: float, where: str) -> str:
@@ -331,6 +356,49 @@ def _columns(limb: Sequence[int], by_theta: Sequence[Array], by_state: Sequence[
     return np.hstack([theta, begun])
 
 
+@dataclass(frozen=True, order=True)
+class Judged:
+    """One shape (number ``shape`` of a joint): gain: of the sum of squares of the limb; share of the joint's own; size;
+    p_value with all that was tried."""
+
+    gain: float
+    share: float
+    size: float
+    p_value: float
+    joint: int
+    shape: int
+
+
+def _judged(
+    limb: Sequence[int],
+    basis: Array,
+    columns: dict[tuple[int, int], Array],
+    r: Array,
+    at_first: Array,
+    lengths: Sequence[int],
+    count: int,
+) -> list[Judged]:
+    """Every column beside residuals r (N, limb); basis: what has had its part of r. at_first: squares of each joint."""
+    found, cuts = list[Judged](), np.cumsum(lengths)[:-1]
+    for (j, k), column in columns.items():
+        free = column - basis @ (basis.T @ column)
+        power = float(free @ free)
+        if power <= 1e-8 * float(column @ column):  # what is fitted does the same
+            continue
+        size, place = float(free @ r.ravel()) / power, list(limb).index(j)
+        free = free.reshape(r.shape)
+        rest = r - size * free
+        share = float((r[:, place] ** 2).sum() - (rest[:, place] ** 2).sum()) / float(at_first[place])
+        repeats = repeated(np.split(rest, cuts))
+        scores = (free * rest).sum(axis=1)[:, None]
+        lags = int(np.ceil(2.0 * float(repeats.max())))
+        spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
+        freedom = max(1.0, len(r) / float(repeats[place]) - basis.shape[1])
+        p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
+        found.append(Judged(size * size * power, share, size, min(1.0, p_value), j, k))
+    return found
+
+
 def _selected(
     limb: Sequence[int],
     known: Array,
@@ -349,50 +417,32 @@ def _selected(
         for j, own in traces.items()
         for k, trace in enumerate(own)
     }
-    r = left.ravel() - basis @ (basis.T @ left.ravel())
-    cuts = np.cumsum(lengths)[:-1]
-    at_first = (r.reshape(left.shape) ** 2).sum(axis=0)
-    found = list[FoundStructure]()
-    open_joints = set(traces)
-    while open_joints:
-        judged = list[tuple[float, float, float, float, int, int]]()
-        for (j, k), column in columns.items():
-            if j not in open_joints:
-                continue
-            free = column - basis @ (basis.T @ column)
-            power = float(free @ free)
-            if power <= 1e-8 * float(column @ column):  # what is fitted does the same
-                continue
-            size, shape = float(free @ r) / power, tried[j][0][k]
-            if (shape.positive and size <= 0.0) or not shape.words(size):
-                continue
-            rest = (r - size * free).reshape(left.shape)
-            place = list(limb).index(j)
-            share = float(((r.reshape(left.shape)[:, place] ** 2).sum() - (rest[:, place] ** 2).sum())) / at_first[place]
-            gain = size * size * power
-            repeats = repeated(np.split(rest, cuts))
-            lags = int(np.ceil(2.0 * float(repeats.max())))
-            scores = (free.reshape(left.shape) * rest).sum(axis=1)[:, None]
-            spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
-            freedom = max(1.0, len(left) / float(repeats[place]) - basis.shape[1])
-            p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
-            if p_value < WRONG_STRUCTURE_CHANCE and share > LEAST_EXPLAINED:
-                judged.append((gain, share, size, p_value, j, k))
-        if not judged:
+    r = (left.ravel() - basis @ (basis.T @ left.ravel())).reshape(left.shape)
+    at_first, found = (r**2).sum(axis=0), list[FoundStructure]()
+    while columns:
+        sure = list[Judged]()
+        for one in _judged(limb, basis, columns, r, at_first, lengths, count):
+            shape = tried[one.joint][0][one.shape]
+            possible = (one.size > 0.0 or not shape.positive) and shape.words(one.size)
+            if possible and one.p_value < WRONG_STRUCTURE_CHANCE and one.share > LEAST_EXPLAINED:
+                sure.append(one)
+        if not sure:
             break
-        gain, share, size, p_value, j, k = max(judged)
-        family = tried[j][0][k].family
+        best = max(sure)
+        own = tried[best.joint][0]
         rivals = {
-            tried[j][0][other[5]].family: None
-            for other in sorted(judged, reverse=True)
-            if other[4] == j and other[0] > NEARLY_AS_MUCH * gain and tried[j][0][other[5]].family != family
+            own[one.shape].family: None
+            for one in sorted(sure, reverse=True)
+            if one.joint == best.joint and one.gain > NEARLY_AS_MUCH * best.gain
         }
-        words = tried[j][0][k].words(size)
-        found.append(FoundStructure(j, family, words, size, share, tuple(rivals), min(1.0, p_value)))
-        open_joints.discard(j)
-        free = columns[j, k] - basis @ (basis.T @ columns[j, k])
+        family, words = own[best.shape].family, own[best.shape].words(best.size)
+        rivals.pop(family)
+        found.append(FoundStructure(best.joint, family, words, best.size, best.share, tuple(rivals), best.p_value))
+        column = columns[best.joint, best.shape]
+        free = column - basis @ (basis.T @ column)
         basis = np.column_stack([basis, free / np.linalg.norm(free)])
-        r = r - basis[:, -1] * float(basis[:, -1] @ r)
+        r = (r.ravel() - basis[:, -1] * float(basis[:, -1] @ r.ravel())).reshape(r.shape)
+        columns = {key: one for key, one in columns.items() if key[0] != best.joint}
     return found
 
 
