@@ -55,9 +55,9 @@ HALF_A_RATE = 0.4  #: of the rate of the log: what rings faster is not seen
 
 @dataclass(frozen=True, eq=False)
 class LogMotion:
-    """A log as the fit simulates it: time (T,) even [s]; q, v, a, torque of the control, load that moves the links (T, n);
-    speed (n,): rms; centre (n,) of q in all logs, inertia (n,) of the links about the joints there. rate: of the log
-    [Hz]."""
+    """A log as the fit simulates it: time (T,) even [s]; q, v, a, torque of the control, load that moves the links
+    (T, n); speed (n,): rms; centre (n,) of q in all logs, inertia (n,) of the links about the joints there. rate: of
+    the log [Hz]."""
 
     model: DynamicModel
     numbers: Numbers
@@ -171,7 +171,9 @@ def _elastic(motion: LogMotion, j: int) -> list[Shape]:
         Shape(
             "elastic gear",
             given,
-            lambda size: f"an elastic gear of {1.0 / size:.2g} N·m/rad between the control's encoder and the logged one",
+            lambda size: (
+                f"an elastic gear of {1.0 / size:.2g} N·m/rad between the control's encoder and the logged one"
+            ),
             seen=True,
         )
     )
@@ -309,7 +311,9 @@ def _traces(
     """What every shape of joint j, of size one, leaves on the encoders: (N, n) of every log."""
     simulator, logs = problem.simulator, problem.stretches
     model = simulator.with_numbers(here)
-    base = simulator.roll(model, here, states, [_disturbed(log, here, m, None) for log, m in zip(logs, motions, strict=True)])
+    base = simulator.roll(
+        model, here, states, [_disturbed(log, here, m, None) for log, m in zip(logs, motions, strict=True)]
+    )
     found = list[list[Array]]()
     for k, one in enumerate(of_logs[0]):
         own = [shapes_of[k].values for shapes_of in of_logs]
@@ -344,7 +348,7 @@ def _disturbed(log: Stretch, here: Numbers, motion: LogMotion, torque: Array | N
 def _columns(limb: Sequence[int], by_theta: Sequence[Array], by_state: Sequence[Array]) -> Array:
     """(rows, columns) of what is fitted anyway: unknowns that move the limb, and its first state in each log."""
     n = by_state[0].shape[1]
-    states = [j for j in limb] + [n + j for j in limb]
+    states = [*limb, *(n + j for j in limb)]
     theta = np.vstack([one[:, limb].reshape(-1, one.shape[2]) for one in by_theta])
     theta = theta[:, np.abs(theta).max(axis=0) > 0.0]
     begun = np.zeros((len(theta), len(states) * len(by_state)))
