@@ -5,9 +5,9 @@
 
 Both move the same simulator and begin with the numbers of the description. CMA-ES (package ``cma``, its defaults, σ₀
 of 0.5 in logarithms, 5 ms of delay, 0.5 N·m of offsets) minimises the rms of simulated minus measured over the whole
-log, simulated freely from its first state, which it is given as Gauss–Newton found it; a generation is rolled out in one
-call. Gauss–Newton is ``ex.actuators``. A roll-out of the whole log counts one; all of those of Gauss–Newton are printed,
-with those for σ and for the last digits, and how many it had spent where it first was as close.
+log, simulated freely from its first state, which it is given as Gauss–Newton found it; a generation is rolled out in
+one call. Gauss–Newton is ``ex.actuators``. A roll-out of the whole log counts one; all of those of Gauss–Newton are
+printed, with those for σ and for the last digits, and how many it had spent where it first was as close.
 
 A. Robots of ``drive_intervals.py`` with three joints: armature, damping, friction by joint, and the delay: ten numbers.
 CMA-ES ends where its numbers are as good as those of Gauss–Newton (rms of relative errors without the delay, at most
