@@ -259,17 +259,16 @@ def wrong_structures(
     motions = _motions(simulator, here, logs, first_states)
     tried = {int(j): [shapes(one, int(j)) for one in motions] for j in looked}
     count = sum(len(of_logs[0]) for of_logs in tried.values())
-    found = list[FoundStructure]()
+    traces, found = dict[int, list[list[Array]]](), list[FoundStructure]()
+    for place in range(max(map(len, problem.limbs))):
+        group = [limb[place] for limb in problem.limbs if place < len(limb) and limb[place] in tried]
+        if group:
+            traces |= _traces(problem, here, first_states, motions, group, tried, TRIED_PART * sigma)
     for limb in problem.limbs:
-        own = [j for j in limb if j in tried]
-        if not own:
-            continue
-        traces = {
-            j: _traces(problem, here, first_states, motions, j, tried[j], TRIED_PART * float(sigma[j])) for j in own
-        }
+        own = {j: traces[j] for j in limb if j in traces}
         known = _columns(limb, by_theta, by_state)
         left = np.vstack([r[:, limb] / sigma[limb] for r in residuals])
-        found += _selected(limb, known, left, traces, tried, sigma[limb], [len(r) for r in residuals], count)
+        found += _selected(limb, known, left, own, tried, sigma[limb], [len(r) for r in residuals], count)
     return tuple(found)
 
 
@@ -296,7 +295,7 @@ def _motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], 
 
 
 def _even(time: Array, spacing: float) -> Array:
-    return time[0] + spacing * np.arange(int(np.ceil((time[-1] - time[0]) / spacing)) + 1)
+    return np.asarray(time[0] + spacing * np.arange(int(np.ceil((time[-1] - time[0]) / spacing)) + 1))
 
 
 def _traces(
@@ -304,32 +303,35 @@ def _traces(
     here: Numbers,
     states: Array,
     motions: Sequence[LogMotion],
-    j: int,
-    of_logs: Sequence[Sequence[Shape]],
-    small: float,
-) -> list[list[Array]]:
-    """What every shape of joint j, of size one, leaves on the encoders: (N, n) of every log."""
+    group: Sequence[int],
+    tried: dict[int, list[list[Shape]]],
+    small: Array,
+) -> dict[int, list[list[Array]]]:
+    """What every shape of joints of different limbs, of size one, leaves on the encoders of its limb: (N, n) of every
+    log. One roll-out for all of the joints."""
     simulator, logs = problem.simulator, problem.stretches
     model = simulator.with_numbers(here)
-    base = simulator.roll(
-        model, here, states, [_disturbed(log, here, m, None) for log, m in zip(logs, motions, strict=True)]
-    )
-    found = list[list[Array]]()
-    for k, one in enumerate(of_logs[0]):
-        own = [shapes_of[k].values for shapes_of in of_logs]
+    plain = [_disturbed(log, here, motion, None) for log, motion in zip(logs, motions, strict=True)]
+    base = simulator.roll(model, here, states, plain)
+    found: dict[int, list[list[Array]]] = {j: [] for j in group}
+    for k, one in enumerate(tried[group[0]][0]):
+        own = {j: [shapes_of[k].values for shapes_of in tried[j]] for j in group}
         if one.seen:
-            traces = [np.zeros_like(log.q) for log in logs]
-            for trace, log, motion, values in zip(traces, logs, motions, own, strict=True):
-                trace[:, j] = np.interp(log.time, motion.time, values[:, j])
-            found.append(traces)
+            for j in group:
+                traces = [np.zeros_like(log.q) for log in logs]
+                for trace, log, motion, values in zip(traces, logs, motions, own[j], strict=True):
+                    trace[:, j] = np.interp(log.time, motion.time, values[:, j])
+                found[j].append(traces)
             continue
-        size = max(float(np.sqrt(np.mean(np.vstack(own)[:, j] ** 2))), 1e-300)
-        step = small * float(here["kp"][j]) / size
+        size = {j: max(float(np.sqrt(np.mean(np.vstack(own[j])[:, j] ** 2))), 1e-300) for j in group}
+        step = {j: float(small[j] * here["kp"][j]) / size[j] for j in group}
         pushed = [
-            _disturbed(log, here, motion, step * values) for log, motion, values in zip(logs, motions, own, strict=True)
+            _disturbed(log, here, motion, sum((step[j] * own[j][i] for j in group), np.zeros_like(motion.q)))
+            for i, (log, motion) in enumerate(zip(logs, motions, strict=True))
         ]
         runs = simulator.roll(model, here, states, pushed)
-        found.append([(run - without) / step for run, without in zip(runs, base, strict=True)])
+        for j in group:
+            found[j].append([(run - without) / step[j] for run, without in zip(runs, base, strict=True)])
     return found
 
 
