@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import signal, stats
@@ -47,7 +48,7 @@ TRIED_PART = 0.1  #: of the residual: size of the trace from which a slope is ta
 FINE_S = 0.001  #: between instants at which torques are written down, unless the simulation's step is longer
 SIGN_SPEED = 0.02  #: [rad/s, m/s] over which the sign of a speed changes
 RINGING_HZ, RINGING_DAMPING = (5.0, 8.0, 12.0, 18.0, 27.0), 0.05
-SLOWEST_RINGING_HZ = 2.0  #: what is slower is no gear
+MOST_TIMES_THE_LAG = 5.0  #: of the gear that a trace was simulated with, that a gear may have
 HALF_GAPS_RAD = (0.0005, 0.0015, 0.005)  #: of backlash: wider gaps are crossed later
 STRIBECK_SPEED_PARTS = (0.1, 0.3)  #: of the joint's rms speed
 HALF_A_RATE = 0.4  #: of the rate of the log: what rings faster is not seen
@@ -102,11 +103,11 @@ class LogMotion:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """torque (T, n) of a structure of size one, or seen (T, n): what the encoder shows by itself. positive: it has no
-    negative size. words: of its size, in words; empty where there is none of that size."""
+    """values: gives the torque (T, n) of a structure of size one, or seen: what the encoder shows by itself. positive:
+    it has no negative size. words: of its size, in words; empty where there is none of that size."""
 
     family: str
-    values: Array
+    values: Callable[[], Array]
     words: Callable[[float], str]
     seen: bool = False
     positive: bool = True
@@ -119,7 +120,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
     found.append(
         Shape(
             "friction that changes with the position",
-            motion.alone(j, -off * sign),
+            partial(motion.alone, j, -off * sign),
             lambda size: f"dry friction that changes by {size:+.2g} N·m per rad with the position",
             positive=False,
         )
@@ -127,7 +128,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
     found.append(
         Shape(
             "friction that grows with the load",
-            motion.alone(j, -np.abs(motion.torque[:, j]) * sign),
+            partial(motion.alone, j, -np.abs(motion.torque[:, j]) * sign),
             lambda size: f"dry friction that grows by {size:.2g} N·m per N·m of load",
         )
     )
@@ -136,7 +137,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
         found.append(
             Shape(
                 "friction at low speed",
-                motion.alone(j, -sign * np.exp(-np.abs(motion.v[:, j]) / v)),
+                partial(motion.alone, j, -sign * np.exp(-np.abs(motion.v[:, j]) / v)),
                 lambda size, v=v: f"dry friction that is larger by {size:.2g} N·m below some {v:.2g} rad/s",  # type: ignore[misc]
             )
         )
@@ -144,7 +145,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
         found.append(
             Shape(
                 "torque that changes with the position",
-                motion.alone(j, -(off**power)),
+                partial(motion.alone, j, -(off**power)),
                 lambda size, unit=unit: (  # type: ignore[misc]
                     f"a torque that changes with the position ({size:+.2g} {unit}): a spring, cables, or masses that "
                     "are off"
@@ -162,11 +163,11 @@ def _elastic(motion: LogMotion, j: int) -> list[Shape]:
             continue
         w = 2.0 * np.pi * hertz
         lag = motion.lagging(1.0, [1.0, 2.0 * RINGING_DAMPING * w, w * w], -motion.load[:, j] / motion.inertia[j])
-        for side, torque in (("motor's", motion.behind(j, lag)), ("links'", motion.ahead(j, lag))):
+        for side, torque in (("motor's", partial(motion.behind, j, lag)), ("links'", partial(motion.ahead, j, lag))):
             found.append(
                 Shape("elastic gear", torque, lambda size, hertz=hertz, side=side: _rings(size, hertz, side))  # type: ignore[misc]
             )
-    given = motion.alone(j, -motion.load[:, j])
+    given = partial(motion.alone, j, -motion.load[:, j])
     found.append(
         Shape(
             "elastic gear",
@@ -183,7 +184,7 @@ def _elastic(motion: LogMotion, j: int) -> list[Shape]:
 def _rings(size: float, hertz: float, side: str) -> str:
     """A lag of so much times that of a gear that rings at a frequency is one of a softer or stiffer gear."""
     hertz = hertz / float(np.sqrt(size))
-    if hertz < SLOWEST_RINGING_HZ:
+    if not _consistent(size):
         return ""
     return f"an elastic gear behind which the links ring at some {hertz:.2g} Hz, with the encoder on the {side} side"
 
@@ -194,15 +195,15 @@ def _backlash(motion: LogMotion, j: int) -> list[Shape]:
     for half in HALF_GAPS_RAD:
         lag = _crossed(motion, j, half)
         for where, torque in (
-            ("on the motor's side", motion.behind(j, lag)),
-            ("on the links' side", motion.ahead(j, lag)),
-            (beside, motion.alone(j, lag[0])),
+            ("on the motor's side", partial(motion.behind, j, lag)),
+            ("on the links' side", partial(motion.ahead, j, lag)),
+            (beside, partial(motion.alone, j, lag[0])),
         ):
             found.append(
                 Shape(
                     "backlash",
                     torque,
-                    lambda size, half=half, where=where: _gap(size * half, where),  # type: ignore[misc]
+                    lambda size, half=half, where=where: _gap(size, half, where),  # type: ignore[misc]
                     seen=where == beside,
                 )
             )
@@ -226,8 +227,13 @@ def _crossed(motion: LogMotion, j: int, half: float) -> tuple[Array, Array, Arra
     return x, v, np.diff(v, prepend=v[0]) / step
 
 
-def _gap(half: float, where: str) -> str:
-    return f"backlash of some {2e3 * half:.2g} mrad, with the encoder {where}"
+def _gap(size: float, half: float, where: str) -> str:
+    return f"backlash of some {2e3 * size * half:.2g} mrad, with the encoder {where}" if _consistent(size) else ""
+
+
+def _consistent(size: float) -> bool:
+    """Lags are those of one gear: many times of them are another's, that would move in another way."""
+    return 1.0 / MOST_TIMES_THE_LAG < size < MOST_TIMES_THE_LAG
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,21 +313,22 @@ def _traces(
     tried: dict[int, list[list[Shape]]],
     small: Array,
 ) -> dict[int, list[list[Array]]]:
-    """What every shape of joints of different limbs, of size one, leaves on the encoders of its limb: (N, n) of every
+    """What every shape of joints of different limbs, of size one, leaves on the encoders of its limb, in each
     log. One roll-out for all of the joints."""
     simulator, logs = problem.simulator, problem.stretches
     model = simulator.with_numbers(here)
     plain = [_disturbed(log, here, motion, None) for log, motion in zip(logs, motions, strict=True)]
     base = simulator.roll(model, here, states, plain)
+    limb = {j: problem.limbs[problem.limb_of[j]] for j in group}
     found: dict[int, list[list[Array]]] = {j: [] for j in group}
     for k, one in enumerate(tried[group[0]][0]):
-        own = {j: [shapes_of[k].values for shapes_of in tried[j]] for j in group}
+        own = {j: [shapes_of[k].values() for shapes_of in tried[j]] for j in group}
         if one.seen:
             for j in group:
                 traces = [np.zeros_like(log.q) for log in logs]
                 for trace, log, motion, values in zip(traces, logs, motions, own[j], strict=True):
                     trace[:, j] = np.interp(log.time, motion.time, values[:, j])
-                found[j].append(traces)
+                found[j].append([trace[:, limb[j]] for trace in traces])
             continue
         size = {j: max(float(np.sqrt(np.mean(np.vstack(own[j])[:, j] ** 2))), 1e-300) for j in group}
         step = {j: float(small[j] * here["kp"][j]) / size[j] for j in group}
@@ -331,7 +338,7 @@ def _traces(
         ]
         runs = simulator.roll(model, here, states, pushed)
         for j in group:
-            found[j].append([(run - without) / step[j] for run, without in zip(runs, base, strict=True)])
+            found[j].append([(run - without)[:, limb[j]] / step[j] for run, without in zip(runs, base, strict=True)])
     return found
 
 
@@ -384,7 +391,8 @@ def _judged(
     lengths: Sequence[int],
     count: int,
 ) -> list[Judged]:
-    """Every column beside residuals r (N, limb); basis: what has had its part of r. at_first: squares of each joint."""
+    """Columns that explain enough of residuals r (N, limb); basis: what has had its part of r. at_first: squares of
+    each joint."""
     found, cuts = list[Judged](), np.cumsum(lengths)[:-1]
     for (j, k), column in columns.items():
         free = column - basis @ (basis.T @ column)
@@ -395,6 +403,8 @@ def _judged(
         free = free.reshape(r.shape)
         rest = r - size * free
         share = float((r[:, place] ** 2).sum() - (rest[:, place] ** 2).sum()) / float(at_first[place])
+        if share <= LEAST_EXPLAINED:
+            continue
         repeats = repeated(np.split(rest, cuts))
         scores = (free * rest).sum(axis=1)[:, None]
         lags = int(np.ceil(2.0 * float(repeats.max())))
@@ -419,7 +429,7 @@ def _selected(
     weight = np.tile(1.0 / sigma, len(left))
     basis = _orthonormal(known * weight[:, None])
     columns = {
-        (j, k): np.concatenate([one[:, limb].ravel() for one in trace]) * weight
+        (j, k): np.concatenate([one.ravel() for one in trace]) * weight
         for j, own in traces.items()
         for k, trace in enumerate(own)
     }
@@ -430,7 +440,7 @@ def _selected(
         for one in _judged(limb, basis, columns, r, at_first, lengths, count):
             shape = tried[one.joint][0][one.shape]
             possible = (one.size > 0.0 or not shape.positive) and shape.words(one.size)
-            if possible and one.p_value < WRONG_STRUCTURE_CHANCE and one.share > LEAST_EXPLAINED:
+            if possible and one.p_value < WRONG_STRUCTURE_CHANCE:
                 sure.append(one)
         if not sure:
             break
