@@ -4,11 +4,12 @@
     python benchmarks/drive_structure.py --draws 2 --structure backlash-motor --verbose
 
 A robot of two joints in MuJoCo, drives and motion drawn anew each time; behind the drive of one joint is an elastic
-gear (links ring at 8 to 20 Hz behind it, 13 to 32 Hz with the links' encoder), or backlash (a gap of 4 to 10 mrad with hard ends), motor and link two
-bodies, the encoder of control and log on the motor's or on the links' side; or dry friction that changes with the
-position, with the load, or at low speed. Gravity loads no joint: it would hold gears at one end of the gap. Logged at
-200 Hz with a step of 30 µrad and noise of 50 µrad. ``ex.actuators`` fits armature, damping, friction and delay as if
-all were rigid. Residuals of rigid robots are looked at although they do not last.
+gear (links ring at 8 to 20 Hz behind it; at 13 to 32 Hz, and damped more, with the encoder of the links, for that loop
+is soon unstable), or backlash (a gap of 4 to 10 mrad with hard ends), motor and link two bodies, the encoder of control
+and log on the motor's or on the links' side; or dry friction that changes with the position, with the load, or at low
+speed. Gravity loads no joint: it would hold gears at one end of the gap. Logged at 200 Hz with a step of 30 µrad and
+noise of 50 µrad. ``ex.actuators`` fits armature, damping, friction and delay as if all were rigid. Residuals of rigid
+robots are looked at although they do not last.
 
 Printed for each truth: which structure was named for the joint that has it (``nothing``: none; in brackets: how often
 the right one was named as nearly as good), how often the other joint was accused; σ of armature, damping and friction
