@@ -102,7 +102,7 @@ class LogMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class LackingTorque:
     """values: gives the torque (T, n) of a structure of size one, or seen: what the encoder shows by itself. positive:
     it has no negative size. words: of its size, in words; empty where there is none of that size."""
 
@@ -113,12 +113,12 @@ class Shape:
     positive: bool = True
 
 
-def shapes(motion: LogMotion, j: int) -> list[Shape]:
+def shapes(motion: LogMotion, j: int) -> list[LackingTorque]:
     """Every structure that is known, of joint j along a motion."""
     found = [*_elastic(motion, j), *_backlash(motion, j)]
     sign, off = np.tanh(motion.v[:, j] / SIGN_SPEED), motion.q[:, j] - motion.centre[j]
     found.append(
-        Shape(
+        LackingTorque(
             "friction that changes with the position",
             partial(motion.alone, j, -off * sign),
             lambda size: f"dry friction that changes by {size:+.2g} N·m per rad with the position",
@@ -126,7 +126,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
         )
     )
     found.append(
-        Shape(
+        LackingTorque(
             "friction that grows with the load",
             partial(motion.alone, j, -np.abs(motion.torque[:, j]) * sign),
             lambda size: f"dry friction that grows by {size:.2g} N·m per N·m of load",
@@ -135,7 +135,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
     for part in STRIBECK_SPEED_PARTS:
         v = part * float(motion.speed[j])
         found.append(
-            Shape(
+            LackingTorque(
                 "friction at low speed",
                 partial(motion.alone, j, -sign * np.exp(-np.abs(motion.v[:, j]) / v)),
                 lambda size, v=v: f"dry friction that is larger by {size:.2g} N·m below some {v:.2g} rad/s",  # type: ignore[misc]
@@ -143,7 +143,7 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
         )
     for power, unit in ((1, "N·m/rad"), (2, "N·m/rad²")):
         found.append(
-            Shape(
+            LackingTorque(
                 "torque that changes with the position",
                 partial(motion.alone, j, -(off**power)),
                 lambda size, unit=unit: (  # type: ignore[misc]
@@ -156,8 +156,8 @@ def shapes(motion: LogMotion, j: int) -> list[Shape]:
     return found
 
 
-def _elastic(motion: LogMotion, j: int) -> list[Shape]:
-    found = list[Shape]()
+def _elastic(motion: LogMotion, j: int) -> list[LackingTorque]:
+    found = list[LackingTorque]()
     for hertz in RINGING_HZ:
         if hertz > HALF_A_RATE * motion.rate:
             continue
@@ -165,11 +165,11 @@ def _elastic(motion: LogMotion, j: int) -> list[Shape]:
         lag = motion.lagging(1.0, [1.0, 2.0 * RINGING_DAMPING * w, w * w], -motion.load[:, j] / motion.inertia[j])
         for side, torque in (("motor's", partial(motion.behind, j, lag)), ("links'", partial(motion.ahead, j, lag))):
             found.append(
-                Shape("elastic gear", torque, lambda size, hertz=hertz, side=side: _rings(size, hertz, side))  # type: ignore[misc]
+                LackingTorque("elastic gear", torque, lambda size, hertz=hertz, side=side: _rings(size, hertz, side))  # type: ignore[misc]
             )
     given = partial(motion.alone, j, -motion.load[:, j])
     found.append(
-        Shape(
+        LackingTorque(
             "elastic gear",
             given,
             lambda size: (
@@ -189,8 +189,8 @@ def _rings(size: float, hertz: float, side: str) -> str:
     return f"an elastic gear behind which the links ring at some {hertz:.2g} Hz, with the encoder on the {side} side"
 
 
-def _backlash(motion: LogMotion, j: int) -> list[Shape]:
-    found = list[Shape]()
+def _backlash(motion: LogMotion, j: int) -> list[LackingTorque]:
+    found = list[LackingTorque]()
     beside = "not the control's, on the links' side"
     for half in HALF_GAPS_RAD:
         lag = _crossed(motion, j, half)
@@ -200,7 +200,7 @@ def _backlash(motion: LogMotion, j: int) -> list[Shape]:
             (beside, partial(motion.alone, j, lag[0])),
         ):
             found.append(
-                Shape(
+                LackingTorque(
                     "backlash",
                     torque,
                     lambda size, half=half, where=where: _gap(size, half, where),  # type: ignore[misc]
@@ -310,7 +310,7 @@ def _traces(
     states: Array,
     motions: Sequence[LogMotion],
     group: Sequence[int],
-    tried: dict[int, list[list[Shape]]],
+    tried: dict[int, list[list[LackingTorque]]],
     small: Array,
 ) -> dict[int, list[list[Array]]]:
     """What every shape of joints of different limbs, of size one, leaves on the encoders of its limb, in each
@@ -370,7 +370,7 @@ def _columns(limb: Sequence[int], by_theta: Sequence[Array], by_state: Sequence[
 
 
 @dataclass(frozen=True, order=True)
-class Judged:
+class JudgedTrace:
     """One shape (number ``shape`` of a joint): gain: of the sum of squares of the limb; share of the joint's own; size;
     p_value with all that was tried."""
 
@@ -390,10 +390,10 @@ def _judged(
     at_first: Array,
     lengths: Sequence[int],
     count: int,
-) -> list[Judged]:
+) -> list[JudgedTrace]:
     """Columns that explain enough of residuals r (N, limb); basis: what has had its part of r. at_first: squares of
     each joint."""
-    found, cuts = list[Judged](), np.cumsum(lengths)[:-1]
+    found, cuts = list[JudgedTrace](), np.cumsum(lengths)[:-1]
     for (j, k), column in columns.items():
         free = column - basis @ (basis.T @ column)
         power = float(free @ free)
@@ -411,7 +411,7 @@ def _judged(
         spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
         freedom = max(1.0, len(r) / float(repeats[place]) - basis.shape[1])
         p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
-        found.append(Judged(size * size * power, share, size, min(1.0, p_value), j, k))
+        found.append(JudgedTrace(size * size * power, share, size, min(1.0, p_value), j, k))
     return found
 
 
@@ -420,7 +420,7 @@ def _selected(
     known: Array,
     left: Array,
     traces: dict[int, list[list[Array]]],
-    tried: dict[int, list[list[Shape]]],
+    tried: dict[int, list[list[LackingTorque]]],
     sigma: Array,
     lengths: Sequence[int],
     count: int,
@@ -436,7 +436,7 @@ def _selected(
     r = (left.ravel() - basis @ (basis.T @ left.ravel())).reshape(left.shape)
     at_first, found = (r**2).sum(axis=0), list[FoundStructure]()
     while columns:
-        sure = list[Judged]()
+        sure = list[JudgedTrace]()
         for one in _judged(limb, basis, columns, r, at_first, lengths, count):
             shape = tried[one.joint][0][one.shape]
             possible = (one.size > 0.0 or not shape.positive) and shape.words(one.size)
