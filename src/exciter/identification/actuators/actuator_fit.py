@@ -32,6 +32,7 @@ from exciter.identification.actuators.shooting_fit import (
     correlated_scores,
     first_speed,
 )
+from exciter.identification.actuators.structure import structure_notes, wrong_structures
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
     FAIR,
@@ -216,6 +217,10 @@ def fit_actuators(
     covariance = 0.5 * (covariance + covariance.T)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
+    say("what residuals look like")
+    wholes = [whole(log, k) for k, log in enumerate(logs)]
+    firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
+    structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
     return ActuatorFit(
         robot=robot,
         settings=settings,
@@ -227,7 +232,12 @@ def fit_actuators(
         stretches=tuple(stretches),
         alike=found,
         untold=(named := tuple(dict.fromkeys(untold))),
-        notes=(*from_where, *of_simulator, *remarks(robot, numbers, fitted, found, named, logs)),
+        notes=(
+            *from_where,
+            *of_simulator,
+            *remarks(robot, numbers, fitted, found, named, logs),
+            *structure_notes(structures, robot.joint_names),
+        ),
     )
 
 
