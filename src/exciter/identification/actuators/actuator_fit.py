@@ -13,7 +13,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.quality.quality import check
 from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_settings import ActuatorSettings
-from exciter.identification.actuators.alike import Population, populations, pull_together
+from exciter.identification.actuators.alike import LEAST_SPREAD, Population, populations, pull_together
 from exciter.identification.actuators.control_law import control_gains
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import (
@@ -26,6 +26,7 @@ from exciter.identification.actuators.drive_simulator import (
 from exciter.identification.actuators.linear_start import linear_start
 from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import (
+    LAGS_OF_REPEATS,
     FittedDrives,
     Penalty,
     ShootingProblem,
@@ -53,7 +54,7 @@ SAME_RAD = 1e-9  #: a command that differs less from the measurement is the meas
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
 UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
-SEVERAL_SIGMA = 3.0
+MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
 WRONG_FOR_DRIVES = ("unit of time", "unit of position", "command", "command is measured", "stuck command")
 
@@ -189,8 +190,8 @@ def fit_actuators(
         tell=lambda w: say(f"smoothed friction: {w}"),
         before=before,
     )
-    untold.extend(combinations(numbers, soft.information))
     fitted = problem.fit(soft.x, prior, soft.states, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
+    untold.extend(combinations(numbers, fitted.information))
     alone, found, weight = fitted.x, tuple[Population, ...](), weak
     for turn in range(ALIKE_ROUNDS if numbers.populations else 0):
         found = populations(numbers, alone, inverse(fitted.information + weak))
@@ -209,11 +210,12 @@ def fit_actuators(
         right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
         alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
     bread = inverse(fitted.information + weight)
-    lags = int(np.ceil(2.0 * float(fitted.repeats.max())))
-    meat = correlated_scores(fitted.scores, lags)
-    covariance = bread @ (meat + weight) @ bread
     effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
     freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
+    # what was fitted took its part of the few samples that say something of their own
+    widened = min(effective / freedom, MOST_WIDENED)
+    meat = widened * correlated_scores(fitted.scores, int(np.ceil(LAGS_OF_REPEATS * float(fitted.repeats.max()))))
+    covariance = bread @ (meat + weight) @ bread
     covariance = 0.5 * (covariance + covariance.T)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
@@ -366,7 +368,8 @@ def remarks(
         notes.append(
             note(
                 "drives that are alike",
-                f"{one.kind} of {names} differs by {100 * one.spread:.0f} % (σ), as the logs say",
+                f"{one.kind} of {names} differs by {100 * one.spread:.0f} % (σ), "
+                + ("the least that is assumed" if one.spread <= 1.01 * LEAST_SPREAD else "as the logs say"),
             )
         )
     return tuple(notes)

@@ -32,6 +32,7 @@ MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
 DIVERGED_RAD = 1e3
 MOST_LEVERAGE = 0.9
+LAGS_OF_REPEATS = 4.0  #: lags of scores, in samples that say the same: Bartlett's weights lose an eighth of σ at two
 
 
 @dataclass(frozen=True, eq=False)

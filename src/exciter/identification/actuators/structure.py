@@ -31,6 +31,7 @@ from exciter.dynamics.model import DynamicModel
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, commanded
 from exciter.identification.actuators.shooting_fit import (
+    LAGS_OF_REPEATS,
     ShootingProblem,
     correlated_scores,
     repeated,
@@ -394,6 +395,7 @@ def _judged(
     """Columns that explain enough of residuals r (N, limb); basis: what has had its part of r. at_first: squares of
     each joint."""
     found, cuts = list[JudgedTrace](), np.cumsum(lengths)[:-1]
+    repeats = repeated(np.split(r, cuts))  # before the column takes what lasts
     for (j, k), column in columns.items():
         free = column - basis @ (basis.T @ column)
         power = float(free @ free)
@@ -405,11 +407,12 @@ def _judged(
         share = float((r[:, place] ** 2).sum() - (rest[:, place] ** 2).sum()) / float(at_first[place])
         if share <= LEAST_EXPLAINED:
             continue
-        repeats = repeated(np.split(rest, cuts))
         scores = (free * rest).sum(axis=1)[:, None]
-        lags = int(np.ceil(2.0 * float(repeats.max())))
+        lags = int(np.ceil(LAGS_OF_REPEATS * float(repeats.max())))
         spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
-        freedom = max(1.0, len(r) / float(repeats[place]) - basis.shape[1])
+        effective = len(r) / float(repeats[place])
+        freedom = max(1.0, effective - basis.shape[1])
+        spread *= np.sqrt(effective / freedom)  # the basis took its part of the samples that say something of their own
         p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
         found.append(JudgedTrace(size * size * power, share, size, min(1.0, p_value), j, k))
     return found
