@@ -14,14 +14,14 @@ import numpy as np
 from exciter.archive import opened
 from exciter.dynamics.contacts import GroundContact
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError, ParameterError, RobotError, shown
+from exciter.errors import ExciterError, ParameterError, shown
 from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
 from exciter.files import Seal, inside
 from exciter.identification.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.notes import done
 from exciter.robot import Motion, Robot, load
-from exciter.robot.yaml_file import parse_json
+from exciter.robot.yaml_file import sealed_json
 from exciter.settings import fill
 from exciter.typing import Array
 
@@ -177,15 +177,7 @@ class IdentifiedModel:
 def read_result(folder: Path) -> dict[str, Any]:
     """result.json, as plain data of the right kind."""
     path = folder / RESULT_FILE
-    RESULT_SEAL.refuse_open(folder)
-    if not isfile(path):
-        raise ExciterError(f"there is no {RESULT_FILE} in '{folder}'; give a folder that exciter identify wrote")
-    try:
-        data = parse_json(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
-    except (ValueError, RobotError):
-        raise ExciterError(f"'{path}' cannot be read as a result; identify again") from None
+    data = sealed_json(folder, RESULT_SEAL, "exciter identify", "a result")
     for key, kind in RESULT_KINDS.items():
         if not isinstance(data, dict) or key not in data:
             raise ExciterError(f"'{path}' has no {key}: it is not a result of exciter identify; identify again")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.errors import ExciterError, RecordingError, RobotError
+from exciter.errors import ExciterError, RecordingError
 from exciter.experiment.recording import Recording
 from exciter.export.drive_links import refuse_unwritable
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
@@ -28,7 +28,7 @@ from exciter.report.actuator_report import actuator_page
 from exciter.report.page import Page
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
-from exciter.robot.yaml_file import parse_json
+from exciter.robot.yaml_file import sealed_json
 from exciter.settings import written
 from exciter.validation.drive_comparison import DriveDifference, DriveTable
 from exciter.validation.free_run import DriveVerdict, FreeRun, free_run
@@ -243,16 +243,7 @@ def _table(given: OtherDrives) -> DriveTable:
 
 def saved_drives(folder: Path) -> DriveTable:
     """The table of a folder that ``Actuators.save``, or the command, wrote."""
-    path = folder / ACTUATORS_FILE
-    ACTUATORS_SEAL.refuse_open(folder)
-    if not path.is_file():
-        raise ExciterError(f"there is no {ACTUATORS_FILE} in '{folder}'; give a folder that exciter actuators wrote")
-    try:
-        data = parse_json(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
-    except (ValueError, RobotError):
-        raise ExciterError(f"'{path}' cannot be read as drives; fit again") from None
+    data = sealed_json(folder, ACTUATORS_SEAL, "exciter actuators", "drives")
     return DriveTable.read(data, str(folder))
 
 

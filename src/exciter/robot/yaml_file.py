@@ -6,6 +6,7 @@ for is counted before any of it is made."""
 from __future__ import annotations
 
 import json
+from os.path import isfile  # false, too, for a name that is too long
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
-from exciter.errors import RobotError, shown
-from exciter.files import unique_keys
+from exciter.errors import ExciterError, RobotError, shown
+from exciter.files import Seal, unique_keys
 from exciter.robot.xml_safety import read_bytes
 
 LARGEST_YAML_BYTES = 1_000_000
@@ -149,3 +150,17 @@ def parse_json(text: str, source: str) -> Any:
         raise RobotError(f"{source} is not valid JSON: lists and mappings are nested too deeply") from None
     except ValueError as error:
         raise RobotError(f"{source} is not valid JSON: {error}") from None
+
+
+def sealed_json(folder: Path, seal: Seal, maker: str, what: str) -> Any:
+    """The data of the seal of a folder that a command, the ``maker``, wrote; ``what`` it is, in words."""
+    path = folder / seal.name
+    seal.refuse_open(folder)
+    if not isfile(path):
+        raise ExciterError(f"there is no {seal.name} in '{folder}'; give a folder that {maker} wrote")
+    try:
+        return parse_json(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise ExciterError(f"cannot read '{path}': {error.strerror}; check its permissions") from None
+    except (ValueError, RobotError):
+        raise ExciterError(f"'{path}' cannot be read as {what}; {seal.again}") from None

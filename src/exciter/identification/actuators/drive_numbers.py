@@ -56,6 +56,14 @@ class DriveNumbers:
     populations: tuple[Index, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(u.name for u in self.unknowns)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return tuple(u.kind.unit for u in self.unknowns)
+
+    @property
     def coordinates(self) -> Array:
         """(p,) of the start."""
         return np.array([u.coordinate(float(self.start[u.kind.word][u.joints[0]])) for u in self.unknowns])

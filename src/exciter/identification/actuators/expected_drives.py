@@ -70,11 +70,11 @@ class ExpectedDrives:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(u.name for u in self.numbers.unknowns)
+        return self.numbers.names
 
     @property
     def units(self) -> tuple[str, ...]:
-        return tuple(u.kind.unit for u in self.numbers.unknowns)
+        return self.numbers.units
 
     @property
     def values(self) -> Array:
