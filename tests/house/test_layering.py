@@ -18,6 +18,7 @@ FLOW = (
     "labelled",
     "independent_blocks",
     "workers",
+    "cluster",
     "robot",
     "parameters",
     "dynamics",

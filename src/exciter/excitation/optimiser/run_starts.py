@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,19 +22,21 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from exciter.dynamics.model import random_states
-from exciter.errors import ExciterError
+from exciter.errors import ClusterLost, ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.files import unique_keys
+from exciter.notes import Note, warning
 from exciter.settings import written
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
-from exciter.workers import over_processes
+from exciter.workers import HERE, Workers
 
 LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
 HEADER_BEGINNING = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE_TOLERANCE = 1e-6  # to which the value of a motion is the same whenever it is computed
 Report = Callable[[int, int, float], None]  # of a start by its number, an iteration and the value
+LOST_SUBJECT = "cluster"  #: of the note that its scheduler was lost
 HANDING_OVER_S = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
@@ -300,17 +303,18 @@ class Progress:
 def run_starts(
     search: Search,
     starts: int,
-    jobs: int = 1,
+    workers: Workers = HERE,
     deadline: Deadline = NEVER,
     certificate_seconds: float = 0.0,
     *,
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
-) -> tuple[tuple[Attempt, ...], bool, bool]:
+) -> tuple[tuple[Attempt, ...], bool, bool, tuple[Note, ...]]:
     """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline came
-    before all were done, and whether it was the deadline. ``before`` was read from the checkpoint, which keeps the
-    others. The start under way keeps what it has reached, in time for a certificate of certificate_seconds."""
+    before all were done, whether it was the deadline, and what a user should see: that a cluster was lost, which ends
+    a search as Ctrl-C does. ``before`` was read from the checkpoint, which keeps the others. The start under way keeps
+    what it has reached, in time for a certificate of certificate_seconds."""
     began = deadline.clock()
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
@@ -320,9 +324,9 @@ def run_starts(
             best = min([value, *(attempt.value for attempt in done.values())])
             progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
 
-    cancelled = False
+    cancelled, notes = False, tuple[Note, ...]()
     try:
-        with closing(_run(search, missing, jobs, deadline, certificate_seconds, report)) as running:
+        with closing(_run(search, missing, workers, deadline, certificate_seconds, report)) as running:
             for attempt in running:
                 if attempt.complete or attempt.feasible:
                     done[attempt.number] = attempt
@@ -330,31 +334,47 @@ def run_starts(
                 cancelled = cancelled or attempt.cancelled
                 if checkpoint is not None and attempt.complete:
                     checkpoint.append(attempt)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ClusterLost) as stop:
         if not done:
             raise
         cancelled = True
+        notes = (warning(LOST_SUBJECT, str(stop)),) if isinstance(stop, ClusterLost) else ()
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
-    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled
+    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled, notes
 
 
 def _run(
-    search: Search, numbers: list[int], jobs: int, deadline: Deadline, certificate_seconds: float, report: Report
+    search: Search,
+    numbers: list[int],
+    workers: Workers,
+    deadline: Deadline,
+    certificate_seconds: float,
+    report: Report,
 ) -> Generator[Attempt, None, None]:
     """Attempts as they end, none begun after the deadline, or after one that was stopped."""
     stopped = False
     in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
-    if jobs == 1 or len(numbers) <= 1:
+    if workers.here or len(numbers) <= 1:
         for number in in_time:
             attempt = search.run(number, deadline, partial(report, number), certificate_seconds)
             stopped = not attempt.complete
             yield attempt
         return
     search.posture(deadline)  # found once, and an infeasible problem is reported here
-    shared = deadline.shared()
-    tasks = ((search, number, shared, None, certificate_seconds) for number in in_time)
-    latest = shared.of_certificates.at + HANDING_OVER_S
-    with closing(over_processes(Search.run, tasks, jobs, until=latest)) as running:
+    until, patience = time.time() + deadline.left, deadline.patience
+    tasks = ((search, number, until, patience, deadline.seconds, certificate_seconds) for number in in_time)
+    latest = deadline.shared().of_certificates.at + HANDING_OVER_S
+    with closing(workers.over(one_start, tasks, until=latest)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt
+
+
+def one_start(
+    search: Search, number: int, until: float, patience: float, seconds: float, certificate_seconds: float
+) -> Attempt:
+    """One start on a worker; until [s]: the instant of the deadline as clocks on walls have it, for a monotonic one is
+    that of its machine."""
+    at = time.monotonic() + (until - time.time())
+    deadline = Deadline(at=at, seconds=seconds, clock=time.monotonic, patience=patience)
+    return search.run(number, deadline, None, certificate_seconds)
