@@ -116,12 +116,20 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
 
 
 class HeatMap(PagePart):
-    """A matrix of correlations as a coloured square: values (p, p) from −1 to 1, rows and columns by the same names."""
+    """A matrix as a coloured rectangle: values (p, q) from −limit to limit, more is shown as that; NaN: a gap. names: of
+    the rows, and of the columns unless columns has others."""
 
     template: ClassVar[str] = "figures.html"
     title: str
     names: Sequence[str]
     values: Array
+    columns: Sequence[str] = ()
+    limit: float = 1.0
 
     def data(self) -> dict[str, Any]:
-        return {"names": list(self.names), "values": packed(self.values)}
+        return {
+            "names": list(self.names),
+            "columns": list(self.columns or self.names),
+            "limit": self.limit,
+            "values": packed(self.values),
+        }

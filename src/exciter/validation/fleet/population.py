@@ -14,7 +14,7 @@ parameter that is farthest off, times d (Bonferroni), which holds however parame
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,7 @@ LEAST_VARIANCE = 1e-12  #: relative to the scale of a parameter
 SEEN_SPREAD = 1e-3  #: variance between robots over that of errors: less is none
 START_SHARE = 0.75  #: of the robots, from which the type is taken at first
 CALIBRATED_SHARES = (0.5, 0.8)  #: of the robots, whose distances are to be as they should
+PER_ROBOT = ("values", "covariances", "kept", "off", "predicted", "freedom", "compared")
 MAD_TO_SIGMA = 1.4826
 
 
@@ -75,6 +76,11 @@ class Population:
             return np.asarray(stats.f.sf(self.squares / self.size, self.size, self.freedom))
         each = 2.0 * stats.t.sf(np.abs(self.z), self.freedom[:, None])
         return np.asarray(np.minimum(1.0, self.size * each.min(axis=1)))
+
+    def only(self, k: int) -> Population:
+        """Robot k alone, beside the same others."""
+        own = {name: value[k : k + 1] for name, value in vars(self).items() if name in PER_ROBOT}
+        return replace(self, **own)
 
     def along(self, directions: Array) -> Along:
         """The part of each difference that lies in a subspace, directions (d, r) or one direction (d,)."""
@@ -275,11 +281,7 @@ def _calibration(found: Population, least: float = 1.0) -> float:
 
 
 def _widened(found: Population, factor: float) -> Population:
-    return Population(**{**_fields(found), "predicted": factor * found.predicted})
-
-
-def _fields(found: Population) -> dict[str, Array]:
-    return {name: getattr(found, name) for name in found.__dataclass_fields__}
+    return replace(found, predicted=factor * found.predicted)
 
 
 def _diagonals(matrices: Array) -> Array:
