@@ -267,16 +267,16 @@ class TypeComparison:
         return f" ({', '.join(shown)})"
 
     def _drift(self, k: int, j: int) -> tuple[str, dict[str, float]]:
-        one = self.trends[j][k]
-        assert one is not None
-        which = self.groups.friction[j]
-        at = next((a for a, b in enumerate(which.tolist()) if self.groups.level[b]), 0)
-        per = 1.0 if self.logarithmic[which[at]] else 1.0 / self.type_values[which[at]]
+        one, drift, which = self.trends[j][k], self.drifts[j], self.groups.friction[j]
+        assert one is not None and drift is not None
+        at = int(np.argmax(np.abs(drift.z[self.drifting[j].tolist().index(k)])))  # of all, what is farthest off
         low, high = one.interval()
-        rate, ends = 100.0 * per * one.slope[at], sorted((100.0 * per * low[at], 100.0 * per * high[at]))
-        text = f"friction of {self.groups.joints[j]} changes in another way than the others': "
-        text += f"{self.groups.names[which[at]]} {rate:+.3g} % per {{unit}} ({ends[0]:+.3g} … {ends[1]:+.3g})"
-        return text, {"percent_per_unit": float(rate), "low": float(ends[0]), "high": float(ends[1])}
+        size = 100.0 if self.logarithmic[which[at]] else 1.0
+        unit = "%" if self.logarithmic[which[at]] else self.groups.units[which[at]]
+        rate, *ends = (size * float(x[at]) for x in (one.slope, low, high))
+        text = f"friction of {self.groups.joints[j]} drifts unlike the others': "
+        text += f"{self.groups.names[which[at]]} {rate:+.3g} {unit} per {{unit}} ({ends[0]:+.3g} … {ends[1]:+.3g})"
+        return text, {"change_per_unit": rate, "low": ends[0], "high": ends[1]}
 
     def _links(self, k: int) -> tuple[str, dict[str, float]]:
         """Which link explains a difference of inertial parameters best; of one at an end, as a load."""
