@@ -1,4 +1,4 @@
-"""A fleet of virtual robots with a few defective ones: who is named, why, how many false alarms, and what a robot costs.
+"""A fleet of virtual robots with a few defective ones: who is named, why, how many false alarms, what a robot costs.
 
     python benchmarks/fleet.py [--robots 200] [--defective 5] [--seeds 0 …] [--robot puma560] [--friction-spread 0.1]
                                [--draws 40] [--jobs 1] [--keep DIR] [--json FILE]
@@ -68,7 +68,11 @@ class Defect:
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def words(self, robot: Robot) -> str:
-        return f"{self.kind} {self.mass:.2f} kg" if self.kind == PAYLOAD else f"{self.kind}, {robot.joint_names[self.joint]}"
+        return (
+            f"{self.kind} {self.mass:.2f} kg"
+            if self.kind == PAYLOAD
+            else f"{self.kind}, {robot.joint_names[self.joint]}"
+        )
 
 
 def defects(robot: Robot, robots: int, count: int, rng: np.random.Generator) -> dict[int, Defect]:
@@ -127,9 +131,7 @@ def written_logs(robot: Robot, curve: Any, options: argparse.Namespace, seed: in
     return bad
 
 
-def written_log(
-    robot: Robot, curve: Any, k: int, seed: int, spread: float, defect: Defect | None, place: Path
-) -> int:
+def written_log(robot: Robot, curve: Any, k: int, seed: int, spread: float, defect: Defect | None, place: Path) -> int:
     truth = truth_of(type_of(robot, seed), k, seed, spread, defect)
     virtual = VirtualRobot(robot, truth, sampling=Sampling(rate=RATE_HZ), payload=load_of(robot, defect))
     made = virtual.run(curve, periods=1, seed=1000 * (seed + 1) + k)
@@ -216,7 +218,9 @@ def further_draws(robot: Robot, made: ex.Fleet, bad: dict[int, Defect], options:
                 of[defect.kind] += 1
                 named[defect.kind] += bool(found.differs[k])
     rates = ", ".join(f"{kind} {named[kind]} of {of[kind]}" for kind in KINDS)
-    print(f"further draws of estimates: named {rates}; false alarms per fleet {np.mean(false):.2f}, at most {max(false)};")
+    print(
+        f"further draws of estimates: named {rates}; false alarms per fleet {np.mean(false):.2f}, at most {max(false)};"
+    )
     print(f"  of healthy fleets {any_false} of {none} have any robot named")
 
 
@@ -245,8 +249,10 @@ def main() -> None:
             content = {"description": options.robot, "folders": [str(home / "logs")]}
             made = ex.fleet(content, home / "fleet", workers=Processes(options.jobs))
             cost, wall = spent() - middle, time.perf_counter() - clock
-            print(f"seed {seed}: {options.robots} robots {options.robot}, logs of {curve.duration:.3g} s at {RATE_HZ:g} Hz, "
-                  f"friction ±{100 * options.friction_spread:g} %")  # fmt: skip
+            print(
+                f"seed {seed}: {options.robots} robots {options.robot}, logs of {curve.duration:.3g} s at {RATE_HZ:g} Hz,"
+            )
+            print(f"  friction of robots ±{100 * options.friction_spread:g} %")
             found = told(made, bad, robot)
             again = spent()
             ex.fleet(content, home / "fleet")

@@ -37,13 +37,25 @@ def usual_jobs() -> int:
 
 def print_fleet(out: Console, made: Fleet, folder: Path) -> None:
     several = len(made.types) > 1
-    rows = []
+    rows = list[tuple[str, ...]]()
     for row in made.rows:
         if row["status"] != "refused" and len(rows) < MOST_ROBOTS_PRINTED:
-            numbers = (shown(row["distance"]), shown(row["p_value"], P_DIGITS), shown(row["adjusted_p_value"], P_DIGITS))
+            numbers = (
+                shown(row["distance"]),
+                shown(row["p_value"], P_DIGITS),
+                shown(row["adjusted_p_value"], P_DIGITS),
+            )
             total = shown(row["total_percent"])
             rows.append((row["robot"], *((row["type"],) if several else ()), row["status"], *numbers, total))
-    headings = ("robot", *(("type",) if several else ()), "verdict", "distance", "p", "p, of all robots", "residual [%]")
+    headings = (
+        "robot",
+        *(("type",) if several else ()),
+        "verdict",
+        "distance",
+        "p",
+        "p, of all robots",
+        "residual [%]",
+    )
     if rows:
         out.print(plain_table(headings, rows, right=range(len(headings) - 4, len(headings))))
     others = sum(len(kind.identified) for kind in made.types) - len(rows)

@@ -2,7 +2,7 @@
 
     DIR/fleet.json, fleet.csv, report.html   who differs from the type and why, a row for each robot
     DIR/settings.json                        what was chosen for each type, and asked for
-    DIR/robots/NAME/                         of each robot what ``exciter identify`` writes; DIR/robots/TYPE/NAME of types
+    DIR/robots/NAME/                         of each what ``exciter identify`` writes; DIR/robots/TYPE/NAME of types
 
 Robots are done one by one, here or by workers, each written whole: a run that was stopped goes on with those that are
 missing, or whose logs, description or settings have changed since."""
@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 
 from exciter.archive import archived, opened
-from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, RobotError
 from exciter.files import csv_line, output_folder, path_of, readable_json, staged, write_json
 from exciter.files import sha256 as hash_of
-from exciter.identification.identify_config import IdentifyConfig, terms_of
+from exciter.identification.identify_config import IdentifyConfig
 from exciter.labelled import drawn_on, needed
 from exciter.pipeline import fleet_choice as choice
 from exciter.pipeline.fleet_robots import (
@@ -39,25 +38,24 @@ from exciter.pipeline.fleet_robots import (
     task_of,
 )
 from exciter.pipeline.fleet_settings import FleetSettings, FleetType, RobotAsked, described, instants, robots_of
+from exciter.pipeline.fleet_table import TypeOfFleet, rows_of, shown_type, type_data
 from exciter.pipeline.saving import (
     FLEET_ARCHIVE,
     FLEET_SEAL,
     FLEET_TABLE,
     REPORT_FILE,
     description_hash,
-    robot_data,
     versions,
 )
 from exciter.pipeline.settings_file import SettingsFile, changed, loaded, refuse_unknown
-from exciter.report.fleet_report import TypeShown, fleet_page
+from exciter.report.fleet_report import fleet_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
-from exciter.settings import fill, written
+from exciter.settings import fill
 from exciter.validation.fleet.friction_trends import DAYS, LOGS
-from exciter.validation.fleet.groups import ParameterGroups
 from exciter.validation.fleet.multiple_tests import MEANING
-from exciter.validation.fleet.type_comparison import TypeComparison, compare_robots
+from exciter.validation.fleet.type_comparison import TypeComparison
 from exciter.workers import HERE, Workers
 
 SETTINGS_FILE = "settings.json"  #: what was chosen for each type
@@ -69,45 +67,6 @@ Step = Callable[[float, str], None]  #: what share is done, and what is going on
 
 def unseen(share: float, step: str) -> None:
     """For those who do not look."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TypeOfFleet:
-    """A type. config: the settings of all its robots; chosen_from: the robots that they were chosen from. load: frame of
-    a load; unit: of the time over which friction may change. robots: in the order of the file."""
-
-    name: str
-    robot: Robot
-    sha256: str | None
-    config: IdentifyConfig
-    chosen_from: tuple[str, ...]
-    load: str | None
-    unit: str
-    robots: tuple[RobotOfFleet, ...]
-    level: float
-    control: str
-
-    @property
-    def identified(self) -> tuple[RobotOfFleet, ...]:
-        return tuple(one for one in self.robots if one.identified)
-
-    @property
-    def refused(self) -> tuple[RobotOfFleet, ...]:
-        return tuple(one for one in self.robots if not one.identified)
-
-    @cached_property
-    def model(self) -> DynamicModel:
-        terms = self.identified[0].terms if self.identified else written(self.config.terms_or_usual)
-        return DynamicModel(self.robot, terms_of(terms, "terms") or ())
-
-    @cached_property
-    def groups(self) -> ParameterGroups:
-        return ParameterGroups.of(self.model, self.load)
-
-    @cached_property
-    def comparison(self) -> TypeComparison:
-        numbers = [one.numbers for one in self.identified if one.numbers is not None]
-        return compare_robots(self.groups, numbers, self.level, self.control)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,7 +95,7 @@ class Fleet:
     @cached_property
     def rows(self) -> tuple[dict[str, Any], ...]:
         """A row for each robot, those that differ first, each type for itself; the refused ones last."""
-        return tuple(row for kind in self.types for row in _rows(kind))
+        return tuple(row for kind in self.types for row in rows_of(kind))
 
     @property
     def differing(self) -> dict[str, tuple[str, ...]]:
@@ -146,7 +105,7 @@ class Fleet:
     def comparison(self, kind: str | None = None) -> TypeComparison:
         """Of a type, by its name, where there is more than one."""
         found = {one.name: one for one in self.types}
-        if kind is None and len(found) > 1 or kind is not None and kind not in found:
+        if (kind is None and len(found) > 1) or (kind is not None and kind not in found):
             raise ExciterError(f"there are the types {', '.join(found)}; name one of them")
         return (self.types[0] if kind is None else found[kind]).comparison
 
@@ -156,7 +115,7 @@ class Fleet:
         return needed("pandas").DataFrame(rows).set_index("robot")
 
     def plot(self, kind: str | None = None, axes: Any = None) -> Any:
-        """Friction of every joint beside the type's [%], a dot for each robot; who differs is named; matplotlib's axes."""
+        """Friction of every joint beside the type's [%], a dot for each robot; returns matplotlib's axes."""
         found, axes = self.comparison(kind), drawn_on(axes)
         for k, (name, row) in enumerate(zip(found.names, found.friction_percent, strict=True)):
             at = np.arange(1, len(row) + 1) + 0.3 * (k / max(len(found.names), 2) - 0.5)
@@ -174,7 +133,7 @@ class Fleet:
             "robots": list(self.rows),
             "differing": {name: list(why) for name, why in self.differing.items()},
             "refused": {one.name: one.reason for one in self.refused},
-            "types": [_type_data(kind) for kind in self.types],
+            "types": [type_data(kind) for kind in self.types],
             "level": self.asked.level,
             "control": self.asked.control,
             "meaning": MEANING[self.asked.control].format(level=self.asked.level),
@@ -184,7 +143,7 @@ class Fleet:
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``save`` keeps."""
         meaning = MEANING[self.asked.control].format(level=self.asked.level)
-        return fleet_page([_shown(kind) for kind in self.types], meaning)
+        return fleet_page([shown_type(kind) for kind in self.types], meaning)
 
     def _repr_html_(self) -> str:
         return self.report().head
@@ -202,7 +161,7 @@ class Fleet:
             heads = ["robot", "type", "status", "p_value", "adjusted_p_value", "distance", "total_percent"]
             heads += [f"{j}.friction_percent" for j in joints] + [f"{j}.residual_ratio" for j in joints] + ["reasons"]
             lines.append(csv_line(heads))
-            for row in _rows(kind):
+            for row in rows_of(kind):
                 numbers = [row[key] for key in heads[3:7]]
                 by_joint = [*row["friction_percent"].values(), *row["residual_ratio"].values()]
                 by_joint = by_joint or [None] * (2 * len(joints))
@@ -226,103 +185,6 @@ class Fleet:
     def open(cls, folder: str | Path) -> Fleet:
         """What ``exciter fleet``, or ``save``, wrote."""
         return opened(path_of(folder, "the folder"), FLEET_SEAL, FLEET_ARCHIVE, cls)
-
-
-def _rows(kind: TypeOfFleet) -> list[dict[str, Any]]:
-    found, identified = kind.comparison, kind.identified
-    joints = found.groups.joints
-    order = sorted(range(len(identified)), key=lambda k: (not found.differs[k], _last(found.robot_p_values[k])))
-    rows = []
-    for k in order:
-        reasons = [one.text.replace("{unit}", kind.unit[:-1]) for one in found.reasons(k)]
-        rows.append(
-            {
-                "robot": identified[k].name,
-                "type": kind.name,
-                "status": "differs" if found.differs[k] else "as its type",
-                "p_value": float(found.robot_p_values[k]),
-                "adjusted_p_value": float(found.adjusted[k]),
-                "distance": float(found.distance[k]),
-                "total_percent": identified[k].total_percent,
-                "friction_percent": dict(zip(joints, found.friction_percent[k].tolist(), strict=True)),
-                "residual_ratio": dict(zip(joints, found.residual_ratio[k].tolist(), strict=True)),
-                "reasons": reasons,
-                "tests": [
-                    {"kind": one.asked.kind, "joint": one.asked.joint, "p_value": one.p_value, **one.numbers}
-                    for one in found.reasons(k)
-                ],
-                "logs": [log.path for log in identified[k].logs],
-            }
-        )
-    none = dict.fromkeys(("p_value", "adjusted_p_value", "distance", "total_percent"))
-    for one in kind.refused:
-        empty: dict[str, Any] = {"friction_percent": {}, "residual_ratio": {}, "tests": []}
-        logs = [log.path for log in one.logs]
-        row = {"robot": one.name, "type": kind.name, "status": "refused", **none, **empty, "reasons": [one.reason]}
-        rows.append({**row, "logs": logs})
-    return rows
-
-
-def _shown(kind: TypeOfFleet) -> TypeShown:
-    found, rows = kind.comparison, _rows(kind)
-    place = {name: k for k, name in enumerate(found.names)}
-    return TypeShown(
-        name=kind.name,
-        comparison=found,
-        order=[place[row["robot"]] for row in rows if row["robot"] in place],
-        texts={row["robot"]: row["reasons"] for row in rows if row["status"] == "differs"},
-        refused={one.name: one.reason for one in kind.refused},
-        total_percent=[one.total_percent for one in kind.identified],
-        unit=kind.unit,
-        model=kind.model,
-        settings=kind.config.to_dict(),
-        chosen_from=kind.chosen_from,
-    )
-
-
-def _last(p: float) -> float:
-    return float("inf") if np.isnan(p) else float(p)
-
-
-def _type_data(kind: TypeOfFleet) -> dict[str, Any]:
-    found, groups = kind.comparison, kind.groups
-    parameters = [
-        {
-            "name": name,
-            "unit": groups.units[b],
-            "value": float(found.type_values[b]),
-            "spread": float(found.type_spread[b]),
-            "std_of_one": float(found.own_sigma[b]) if len(found.robots) else None,
-            "compared_by_logarithm": bool(found.logarithmic[b]),
-        }
-        for b, name in enumerate(groups.names)
-    ]
-    drift = [
-        {
-            "robot": found.names[k],
-            "joint": joint,
-            "parameter": groups.names[b],
-            "relative": bool(found.logarithmic[b]),
-            "slope": float(one.slope[a]),
-            "interval": [float(one.interval()[0][a]), float(one.interval()[1][a])],
-        }
-        for joint, which, of_robots in zip(groups.joints, groups.friction, found.trends, strict=True)
-        for k, one in enumerate(of_robots)
-        if one is not None
-        for a, b in enumerate(which.tolist())
-    ]
-    return {
-        "name": kind.name,
-        "robot": robot_data(kind.robot, kind.sha256),
-        "robots": len(kind.robots),
-        "identified": len(kind.identified),
-        "parameters": parameters,
-        "drift": drift,
-        "drift_unit": f"1/{kind.unit[:-1]}",
-        "tests": [one.words for one in found.asked],
-        "chosen_from": list(kind.chosen_from),
-        "settings": kind.config.to_dict(),
-    }
 
 
 # -- all of it ---------------------------------------------------------------------------------------------------------
@@ -425,9 +287,7 @@ def _begun(name: str, one: FleetType, asked: FleetSettings, base: Path, where: s
     return _Begun(name, robot, config, one.load, robots, when, DAYS if dated else LOGS, own)
 
 
-def _made(
-    asked: FleetSettings, types: list[_Begun], place: Path | None, workers: Workers, progress: Step
-) -> Fleet:
+def _made(asked: FleetSettings, types: list[_Begun], place: Path | None, workers: Workers, progress: Step) -> Fleet:
     known = _settings_before(place)
     todo = sum(len(one.robots) for one in types)
     found, done, chosen = list[TypeOfFleet](), 0, dict[str, Any]()

@@ -1,5 +1,5 @@
-"""Settings of a type, chosen once from a few of its robots and then the same for all: only numbers that were found in one
-way can be compared, and one identification costs a fraction of a choice.
+"""Settings of a type, chosen once from a few of its robots and then the same for all: only numbers that were found in
+one way can be compared, and one identification costs a fraction of a choice.
 
 Each of these robots chooses for itself, as ``exciter identify`` does. Of the cut-offs, those of the robot in the middle
 hold; of the friction models of a joint, the one that most robots chose, the shorter one where they are even: one robot

@@ -1,4 +1,4 @@
-"""One robot of a fleet: identified with the settings of its type, kept in a folder of its own, or refused with a reason.
+"""One robot of a fleet: identified with the settings of its type, kept in its own folder, or refused with a reason.
 
     DIR/robots/NAME/result.json, …   as ``exciter identify`` writes it
     DIR/robots/NAME/robot.json       written last: from which inputs (hashes), and the numbers that are compared
@@ -210,13 +210,13 @@ def robot_from(data: Mapping[str, Any]) -> RobotOfFleet:
         LogNumbers(one["log"], float(one["when"]), np.array(one["values"]), np.array(one["covariance"]))
         for one in data["each_log"]
     )
-    arrays = (np.array(data[key], dtype=float) for key in ("values", "covariance", "residual"))
+    values, covariance, residual = (np.array(data[key], dtype=float) for key in ("values", "covariance", "residual"))
     return RobotOfFleet(
         name=data["name"],
         status=IDENTIFIED,
         logs=logs,
         parameters=tuple(data["parameters"]),
-        numbers=RobotNumbers(data["name"], *arrays, logs=each),
+        numbers=RobotNumbers(data["name"], values, covariance, residual, logs=each),
         total_percent=float(data["total_percent"]),
         residual_percent=tuple(float("nan") if x is None else x for x in data["residual_percent"]),
         terms=data["terms"],
@@ -226,7 +226,7 @@ def robot_from(data: Mapping[str, Any]) -> RobotOfFleet:
     )
 
 
-# -- settings of a type --------------------------------------------------------------------------------------------------
+# -- settings of a type ----------------------------------------------------------------------------------------------
 
 
 def chosen_by_robot(task: dict[str, Any]) -> dict[str, Any]:

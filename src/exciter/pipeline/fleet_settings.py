@@ -217,7 +217,7 @@ def robots_of(one: FleetType, folder: Path, where: str) -> tuple[RobotAsked, ...
         paths = [path for pattern in robot.logs for path in _files(folder, pattern)]
         if robot.dates is not None and len(robot.dates) != len(paths):
             raise ExciterError(f"{where}: {name} has {len(paths)} logs and {len(robot.dates)} dates; give one for each")
-        dates = robot.dates or tuple(map(date_in_name, paths))
+        dates: tuple[str | None, ...] = robot.dates or tuple(date_in_name(path) for path in paths)
         logs = tuple(LogOfRobot(path, day) for path, day in zip(paths, dates, strict=True))
         if all(log.date is not None for log in logs):
             logs = tuple(sorted(logs, key=lambda log: log.date or ""))

@@ -88,7 +88,11 @@ def ranking(kind: TypeShown, suffix: str, of: str) -> Section:
         verdict = Word("differs", "poor") if found.differs[k] else Word("as its type", "good")
         why = "; ".join(kind.texts.get(name, ()))
         p, corrected = float(found.robot_p_values[k]), float(found.adjusted[k])
-        numbers = (float(found.distance[k]), Bar.probability(p) if p == p else "–", Bar.probability(corrected) if p == p else "–")
+        numbers = (
+            float(found.distance[k]),
+            Bar.probability(p) if p == p else "–",
+            Bar.probability(corrected) if p == p else "–",
+        )
         rows.append((name, verdict, *numbers, Bar.percentage(kind.total_percent[k]), why))
     headings = ("robot", "verdict", "distance", "p", "p, of all robots", "residual / torque", "why")
     table = HtmlTable(f"{many(len(rows), 'robot')}, the farthest first", headings, rows, "findings")
@@ -115,8 +119,12 @@ def parameter_map(kind: TypeShown, suffix: str, of: str) -> Section:
 def friction_section(kind: TypeShown, suffix: str, of: str) -> Section:
     found = kind.comparison
     parts = [
-        joint_plot(kind, "Friction of each joint beside the type's", found.friction_percent, "friction beside the type [%]"),
-        joint_plot(kind, "Residual of each joint over the others'", found.residual_ratio, "residual over the others'", 1.0),
+        joint_plot(
+            kind, "Friction of each joint beside the type's", found.friction_percent, "friction beside the type [%]"
+        ),
+        joint_plot(
+            kind, "Residual of each joint over the others'", found.residual_ratio, "residual over the others'", 1.0
+        ),
     ]
     return Section(f"friction{suffix}", f"Joints of all robots{of}", explained("fleet_friction"), parts)
 

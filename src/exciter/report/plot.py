@@ -116,8 +116,8 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
 
 
 class HeatMap(PagePart):
-    """A matrix as a coloured rectangle: values (p, q) from −limit to limit, more is shown as that; NaN: a gap. names: of
-    the rows, and of the columns unless columns has others."""
+    """A matrix as a coloured rectangle: values (p, q) from −limit to limit, more is shown as that; NaN: a gap. names:
+    of the rows, and of the columns unless columns has others."""
 
     template: ClassVar[str] = "figures.html"
     title: str

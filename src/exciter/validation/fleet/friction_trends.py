@@ -24,17 +24,13 @@ class Trend:
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Lower and upper ends (d,) of the slope."""
         std = np.sqrt(np.diag(self.covariance))
-        reach = std * (stats.norm.ppf if np.isinf(self.freedom) else _student(self.freedom))(0.5 + 0.5 * level)
+        reach = std * float(stats.t.ppf(0.5 + 0.5 * level, self.freedom))
         return self.slope - reach, self.slope + reach
 
 
-def _student(freedom: float):  # type: ignore[no-untyped-def]
-    return stats.t(freedom).ppf
-
-
 def trend(when: Array, values: Array, covariances: Array) -> Trend | None:
-    """A line through values (K, d), with covariances (K, d, d), at times (K,); None where all are of one time. Logs that
-    scatter about the line by more than their σ widen the covariance as much (Birge)."""
+    """A line through values (K, d), with covariances (K, d, d), at times (K,); None where all are of one time. Logs
+    that scatter about the line by more than their σ widen the covariance as much (Birge)."""
     count, d = values.shape
     time = when - when.mean()
     if count < 2 or not np.ptp(time):

@@ -1,4 +1,4 @@
-"""What the parameters of a type are of: the links, the friction of each joint; and which of them a load would change."""
+"""What the parameters of a type are of, the links or the friction of a joint; and which of them a load changes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ParameterGroups:
     """names, units: of b base parameters. inertial: which are of links and rotors; friction: which are of the friction
     of a joint, its offset included, by joint. level: which of all grow with the friction of a joint as a whole.
     positive: which cannot be negative. links: the bodies, and effects (b, 10) of a change of each link's parameters.
-    carriers: links at the ends, in whose place in ``links`` they stand. load (b, 10): effect of a load (m, m·c, inertia)
-    on ``frame``. joints: of the robot; torque_units: of them."""
+    carriers: places in ``links`` of those at the ends. load (b, 10): effect of a load (m, m·c, inertia) on ``frame``.
+    joints: of the robot; torque_units: of them."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]

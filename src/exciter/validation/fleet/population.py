@@ -7,9 +7,9 @@ and T are those of a part that lies close together (concentration steps, as of t
 of all but those that are far off, until these stay the same.
 
 Each robot is compared with the others, itself left out: D² = rᵀ S⁻¹ r, r = x̂_i − μ_(i), S = T_(i) + C_i + var μ_(i).
-T is known from m = (robots − 1) differences: where T alone counts and all C_i are equal, D² (m − d + 1)/(m d) has
-exactly the F(d, m − d + 1) distribution of Hotelling, whatever T is; where C_i counts, which is known, freedom grows with
-its share. With fewer robots than three for every parameter T is taken parameter by parameter, and p is that of the
+T is known from m = (others − 1) differences: where all C_i are equal D² (m − d + 1)/(m d) has the F(d, m − d + 1)
+distribution of Hotelling, whatever T is; directions in which robots do not differ beyond C_i, which is known, take no
+freedom. With fewer robots than three for every parameter T is taken parameter by parameter, and p is that of the
 parameter that is farthest off, times d (Bonferroni), which holds however parameters go together."""
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ FAR_LEVEL = 0.05  #: chance that any healthy robot counts as far off, and is lef
 MOST_REFITS, MOST_EM_STEPS = 10, 200
 EM_TOLERANCE = 1e-4  #: of T, relative to T + C
 LEAST_VARIANCE = 1e-12  #: relative to the scale of a parameter
+LEAST_FREEDOM = 1.0  #: of T, beyond its size
+KNOWN_FREEDOM = 1e6  #: times as much where robots do not differ beyond C, which is known
 SEEN_SPREAD = 1e-3  #: variance between robots over that of errors: less is none
 START_SHARE = 0.75  #: of the robots, from which the type is taken at first
 CALIBRATED_SHARES = (0.5, 0.8)  #: of the robots, whose distances are to be as they should
@@ -55,7 +57,7 @@ class Population:
 
     @property
     def size(self) -> int:
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @cached_property
     def z(self) -> Array:
@@ -188,11 +190,11 @@ class _Fit:
     @classmethod
     def of(cls, x: Array, c: Array, whole: bool, steps: int = MOST_EM_STEPS) -> _Fit:
         """EM from the moments, which are the answer where all C_i are equal."""
-        n, d = x.shape
+        d = x.shape[1]
         typical, floor = c.mean(axis=0), LEAST_VARIANCE * np.eye(d)
         spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
-            weights = np.linalg.inv(spread + floor + c)
+            weights: Array = np.linalg.inv(spread + floor + c)
             total = np.linalg.inv(weights.sum(axis=0))
             weighted = np.einsum("nij,nj->ni", weights, x)
             mean = total @ weighted.sum(axis=0)
@@ -224,7 +226,7 @@ def _moments(observed: Array, typical: Array, whole: bool) -> Array:
 def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) -> Population:
     """Every robot beside the others; those that count for μ and T are left out of them."""
     count, d = x.shape
-    n, total = int(kept.sum()), fitted.weights.sum(axis=0)
+    total = fitted.weights.sum(axis=0)
     information, side = np.broadcast_to(total, (count, d, d)).copy(), np.zeros((count, d))
     side += fitted.weighted.sum(axis=0)
     information[kept] -= fitted.weights
@@ -233,23 +235,27 @@ def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) ->
     off = x - np.einsum("nij,nj->ni", uncertain, side)
     spread = np.broadcast_to(fitted.spread, (count, d, d)).copy()
     spread[kept] = _without_each(x[kept], c[kept], fitted, whole)
-    m = n - 1.0 - kept
     typical = c[kept].mean(axis=0) + LEAST_VARIANCE * np.eye(d)
+    # errors of T over S of a robot: those with small C know T best, and need it best
+    weight = np.trace(np.linalg.solve(fitted.spread + c + LEAST_VARIANCE * np.eye(d), fitted.spread + typical),
+                      axis1=1, axis2=2)  # fmt: skip
+    others = np.minimum((weight[kept] ** 2).sum() / weight**2, kept.sum())
+    m = np.maximum(others - 1.0 - kept, LEAST_FREEDOM + d * whole)
     lower = np.linalg.cholesky(typical)
     inverse = np.linalg.inv(lower)
     values, vectors = np.linalg.eigh(_symmetric(inverse @ fitted.spread @ inverse.T))
     seen = values > SEEN_SPREAD
     k = int(seen.sum())
     if not whole or not k:
-        predicted = spread + c + uncertain
-        share = np.diag(fitted.spread) > SEEN_SPREAD * np.diag(typical)
-        freedom = m / max(float(share.mean()), 1e-3) ** 2
-        return Population(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
+        near: Array = spread + c + uncertain
+        varies = (np.diag(fitted.spread) > SEEN_SPREAD * np.diag(typical)).any()
+        freedom: Array = m if varies else m * KNOWN_FREEDOM
+        return Population(x, c, kept, fitted.mean, fitted.spread, off, near, freedom, m, whole)
     # T is estimated as the scatter less C, and errs as the scatter does: that counts, not T alone
-    half = lower @ vectors[:, seen]
-    scatter = (half * (1.0 + values[seen])) @ half.T
-    predicted = spread + c + uncertain + ((k - 1.0) / (m - k + 1.0))[:, None, None] * scatter
-    freedom = (m - k + 1.0) * (d / k) ** 2
+    onto = lower @ vectors[:, seen] @ vectors[:, seen].T @ inverse
+    scatter = onto @ (spread + c) @ onto.T
+    predicted: Array = spread + c + uncertain + ((k - 1.0) / (m - k + 1.0))[:, None, None] * scatter
+    freedom = m - k + 1.0
     return Population(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
 
 

@@ -213,7 +213,7 @@ class TypeComparison:
                 found[:, j] = np.exp(one.off[:, 0])
         return found
 
-    # -- why -------------------------------------------------------------------------------------------------------------
+    # -- why ---------------------------------------------------------------------------------------------------------
 
     def reasons(self, k: int) -> tuple[Reason, ...]:
         """Why robot k is named, the surest first; nothing of one that is not."""
@@ -268,7 +268,8 @@ class TypeComparison:
 
     def _drift(self, k: int, j: int) -> tuple[str, dict[str, float]]:
         one, drift, which = self.trends[j][k], self.drifts[j], self.groups.friction[j]
-        assert one is not None and drift is not None
+        assert one is not None
+        assert drift is not None
         at = int(np.argmax(np.abs(drift.z[self.drifting[j].tolist().index(k)])))  # of all, what is farthest off
         low, high = one.interval()
         size = 100.0 if self.logarithmic[which[at]] else 1.0
@@ -308,7 +309,7 @@ class TypeComparison:
         kept = visible_load(effect)[0]
         columns = effect[:, kept]
         weighted = np.linalg.solve(own.predicted[0], columns)
-        covariance = np.linalg.inv(columns.T @ weighted)
+        covariance: Array = np.linalg.inv(columns.T @ weighted)
         return LoadDifference(kept, covariance @ weighted.T @ own.off[0], covariance)
 
 
@@ -335,15 +336,17 @@ def compare_robots(
     enough = count >= FEWEST_ROBOTS
 
     def block(which: Index) -> Population | None:
-        return population(x[:, which], c[np.ix_(range(count), which, which)]) if enough and len(which) else None
+        if not enough or not len(which):
+            return None
+        return population(x[:, which], c[:, which[:, None], which[None, :]])
 
     inertial = block(groups.inertial)
     of_friction = tuple(map(block, groups.friction))
     levels = list[Along | None]()
     for one, which in zip(of_friction, groups.friction, strict=True):
-        direction = np.zeros(len(which))
+        direction: Array = np.zeros(len(which))
         if one is not None:
-            direction = groups.level[which] * np.where(logarithmic[which], 1.0, one.mean)
+            direction = np.where(groups.level[which], np.where(logarithmic[which], 1.0, one.mean), 0.0)
         levels.append(one.along(direction) if one is not None and direction.any() else None)
     residual = np.array([one.residual for one in robots]).reshape(count, len(joints))
     residuals = tuple(_of_residual(residual[:, j]) if enough else None for j in range(len(joints)))
