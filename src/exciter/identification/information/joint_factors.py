@@ -50,8 +50,8 @@ class JointFactors:
         out.flags.writeable = False
         return out
 
-    def where(self, chosen: BoolArray) -> JointFactors:
-        """Some of the pieces; chosen (G,)."""
+    def where(self, chosen: BoolArray | Index) -> JointFactors:
+        """Some of the pieces; chosen (G,), or their numbers."""
         return replace(self, blocks=tuple(block[chosen] for block in self.blocks))
 
     def of_joints(self, kept: Sequence[int]) -> JointFactors:
