@@ -259,7 +259,7 @@ def _read(
             _refuse_moving(robot, file.chunks())
         pieces: Pieces = lambda: arranged(file.chunks(), robot, with_load=with_load)  # noqa: E731
         if named:
-            folder = data or (Path(own) if (own := os.environ.get(DATA_VARIABLE)) else None)
+            folder = data or (Path(kept_in) if (kept_in := os.environ.get(DATA_VARIABLE)) else None)
             place = None if folder is None else folder.absolute()
             pieces = LogFile(file.path.absolute(), robot, file.about.sources, place, with_load)
         waiting = LogToSurvey(name, pieces, (model, repairs, with_load, sent, stage), payload)
