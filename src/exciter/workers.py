@@ -94,7 +94,7 @@ class Processes(Workers):
 HERE = Processes()
 
 
-def numbered(number: int, function: Callable[..., Result], *given: Any) -> tuple[int, Result]:
+def numbered(number: Any, function: Callable[..., Result], *given: Any) -> tuple[Any, Result]:
     """A task that says which it was: results come as they end."""
     return number, function(*given)
 

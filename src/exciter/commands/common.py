@@ -142,7 +142,11 @@ def be_quiet(quiet: bool) -> None:
 
 def chosen_workers(arguments: argparse.Namespace, jobs: int) -> Workers:
     """Who runs what can run side by side: --cluster, or so many processes of this machine."""
-    return Processes(jobs) if arguments.cluster is None else workers_of(arguments.cluster, arguments.jobs)
+    return (
+        Processes(jobs)
+        if arguments.cluster is None
+        else workers_of(arguments.cluster, getattr(arguments, "jobs", None))
+    )
 
 
 @contextmanager
