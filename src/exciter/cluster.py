@@ -281,7 +281,7 @@ def _told(error: Exception, address: str) -> Exception:
             f"workers of {address} died again and again ({error.allowed_failures + 1} times) with the same task, most "
             "often because memory ran out: give them more, or smaller parts"
         )
-    if isinstance(error, _Gone | distributed.client.FutureCancelledError):
+    if isinstance(error, (_Gone, distributed.client.FutureCancelledError, distributed.client.FuturesCancelledError)):
         return ClusterLost(f"the scheduler at {address} is gone, and with it what was under way there")
     if isinstance(error, ImportError) or "deserialization" in str(error):
         return ExciterError(f"a worker of {address} cannot run this ({error}); install the same exciter there")

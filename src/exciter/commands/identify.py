@@ -159,7 +159,7 @@ def run(arguments: argparse.Namespace) -> None:
     asked = chosen_workers(arguments, 1)
     with output_folder(arguments.output) as folder, running(asked) as workers, steps(count + 8) as step:
         refuse_copy(robot.file, folder)
-        kept = KeptResults.begun(workers, folder / KEPT_FOLDER, resume=arguments.resume)
+        store = KeptResults.begun(workers, folder / KEPT_FOLDER, resume=arguments.resume)
         found = identify(
             robot,
             arguments.logs,
@@ -171,12 +171,12 @@ def run(arguments: argparse.Namespace) -> None:
             planned=arguments.planned,
             periods=arguments.periods,
             data=arguments.data,
-            workers=HERE if workers.here and not arguments.resume else kept,
+            workers=HERE if workers.here and not arguments.resume else store,
             progress=step,
         )
         step("writing")
         data = found.write(folder)
-        kept.discard()
+        store.discard()
     if arguments.json:
         print(json_text(data), end="")
     else:
