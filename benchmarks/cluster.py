@@ -1,6 +1,6 @@
 """Work over a Dask cluster of this machine: long logs, and starts of designs.
 
-    python benchmarks/cluster.py identify [--samples 10000000] [--files 10] [--workers 2] [--compared 3000000]
+    python benchmarks/cluster.py identify [--samples 10000000] [--files 10] [--workers 2] [--compared 3000000|0]
     python benchmarks/cluster.py design [--starts 8] [--robot panda]
 
 identify: `exciter identify --cluster local:N --estimator wls` of so many samples in all, in so many files as
@@ -75,6 +75,15 @@ def written(folder: Path, samples: int, files: int) -> list[Path]:
 
 def identify(folder: Path, samples: int, files: int, workers: int, compared: int) -> None:
     where = f"local:{workers}"
+    print(f"{'samples':>10} {'where':>8} {'wall s':>8} {'of CPU':>8} {'own peak MB':>12} {'workers, peak MB':>18}", flush=True)
+    if compared:
+        compare(folder, where, workers, compared)
+    logs = written(folder, samples, files)
+    words = ["identify", ROBOT, *map(str, logs), "--estimator", "wls", "-o", str(folder / "all"), "--cluster", where]
+    show(samples, where, *watched(words), workers)
+
+
+def compare(folder: Path, where: str, workers: int, compared: int) -> None:
     few = written(Path(tempfile.mkdtemp(dir=folder)), compared, 2)
     one, other = folder / "one", folder / "cluster"
     words = ["identify", ROBOT, *map(str, few), "--estimator", "wls"]
@@ -84,12 +93,8 @@ def identify(folder: Path, samples: int, files: int, workers: int, compared: int
     for key in ("value", "std"):
         a, b = (np.array([parameter[key] for parameter in found]) for found in results)
         print(f"{compared} samples, {key} on {where} beside one process: {np.abs(b / a - 1.0).max():.1e} relative")
-    print(f"{'samples':>10} {'where':>8} {'wall s':>8} {'of CPU':>8} {'own peak MB':>12} {'workers, peak MB':>18}")
     for where_it_ran, (seconds, processor, peaks) in (("here", here), (where, there)):
         show(compared, where_it_ran, seconds, processor, peaks, workers)
-    logs = written(folder, samples, files)
-    words = ["identify", ROBOT, *map(str, logs), "--estimator", "wls", "-o", str(folder / "all"), "--cluster", where]
-    show(samples, where, *watched(words), workers)
 
 
 def show(samples: int, where: str, seconds: float, processor: float, peaks: list[float], workers: int) -> None:
@@ -113,9 +118,8 @@ def design(robot: str, starts: int) -> None:
             seconds = time.perf_counter() - began
         pairs = zip(plain.design.attempts, found.design.attempts, strict=True)
         apart = max(float(np.abs(a.delta - b.delta).max()) for a, b in pairs if a.feasible and b.feasible)
-        print(
-            f"over {workers} workers: {seconds:.1f} s, {alone / seconds:.2f} × as fast; motions differ by {apart:.1e}"
-        )
+        ratio = f"{seconds:.1f} s, {alone / seconds:.2f} × as fast"
+        print(f"over {workers} workers: {ratio}; motions differ by {apart:.1e}")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import importlib
 import logging
 import math
 import re
+import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 
 from exciter.archive import archived, restored
 from exciter.errors import ClusterLost, ExciterError, shown
-from exciter.workers import HERE, Processes, Workers, one_interrupt
+from exciter.workers import HERE, STOPPING_SIGNALS, Processes, Workers, one_interrupt
 
 Result = TypeVar("Result")
 LOCAL = "local"
@@ -107,7 +108,7 @@ class Cluster(Workers):
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         address: Any = self.address
         if LOCAL_FORM.fullmatch(self.address):
-            settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+            settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": __name__}
             started = distributed.LocalCluster(n_workers=self.count, silence_logs=logging.CRITICAL, **settings)
             address = stack.enter_context(_closing(started))
         try:
@@ -152,6 +153,12 @@ class Cluster(Workers):
         finally:
             with suppress(Exception):
                 client.cancel(list(under_way), force=True)
+
+
+def dask_setup(_: Any) -> None:
+    """Dask calls it in a local worker that begins: what a terminal sends to all is the business of who started it."""
+    for number in STOPPING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _library(name: str) -> Any:
