@@ -75,7 +75,8 @@ def written(folder: Path, samples: int, files: int) -> list[Path]:
 
 def identify(folder: Path, samples: int, files: int, workers: int, compared: int) -> None:
     where = f"local:{workers}"
-    print(f"{'samples':>10} {'where':>8} {'wall s':>8} {'of CPU':>8} {'own peak MB':>12} {'workers, peak MB':>18}", flush=True)
+    columns = f"{'samples':>10} {'where':>8} {'wall s':>8} {'of CPU':>8}"
+    print(f"{columns} {'own peak MB':>12} {'workers, peak MB':>18}", flush=True)
     if compared:
         compare(folder, where, workers, compared)
     logs = written(folder, samples, files)

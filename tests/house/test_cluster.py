@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 
 import exciter as ex
 from exciter.cli import main
-from exciter.cluster import Cluster, Crossing, workers_of
+from exciter.cluster import Cluster, Crossing, _open, workers_of
 from exciter.errors import ClusterLost, ExciterError
 from exciter.excitation.optimiser.run_starts import LOST_SUBJECT
 from exciter.kept_results import KEPT_FOLDER, KeptResults
@@ -199,8 +199,6 @@ def test_a_task_that_kills_every_worker_is_told_in_one_line(cluster):
 
 
 def test_a_worker_killed_midway_changes_nothing_but_time(cluster, recordings, long_logs):
-    from exciter.cluster import _open
-
     def kill(step: str) -> None:
         if step == "identifying":
             client = _open["local:2"]
@@ -268,7 +266,7 @@ def test_a_design_that_lost_its_scheduler_goes_on(scheduler, tmp_path, monkeypat
     assert_allclose(resumed.design.delta, whole.design.delta, rtol=0, atol=1e-9)
 
 
-def test_identify_goes_on_where_it_stopped(recordings, long_logs, tmp_path, capsys, monkeypatch):
+def test_identify_goes_on_where_it_stopped(cluster, recordings, long_logs, tmp_path, capsys, monkeypatch):
     """Interrupted behind the survey of the logs, and behind their compression."""
     words = ["identify", ROBOT, *map(str, recordings[:2]), "--estimator", "wls", "--json", "-q"]
     plain, folder = tmp_path / "plain", tmp_path / "found"
@@ -368,5 +366,5 @@ def test_without_dask_the_message_names_the_extra(monkeypatch, tmp_path, capsys)
 
 
 def test_importing_exciter_does_not_import_dask():
-    code = "import sys, exciter.cluster, exciter.commands.identify; print('dask' in sys.modules)"
+    code = "import sys, exciter.cluster, exciter.commands.common; print('dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
