@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from exciter.archive import archived, restored
 from exciter.errors import ClusterLost, ExciterError, shown
-from exciter.workers import HERE, STOPPING_SIGNALS, Processes, Workers, one_interrupt
+from exciter.workers import STOPPING_SIGNALS, Workers, one_interrupt
 
 Result = TypeVar("Result")
 LOCAL = "local"
@@ -33,16 +33,7 @@ CONNECTION_PATIENCE_S = 20.0  # [s] until which a scheduler must answer
 LOOK_INTERVAL_S = 0.5  # [s] between two looks at whether the scheduler is there, and whether workers joined
 TASKS_PER_WORKER = 2  # one more than runs: nobody waits for the one who hands tasks out
 REMEMBERED_OBJECTS = 8  # that a worker keeps, of those it was given
-NEEDED = "a cluster needs Dask, which is not installed; pip install 'exciter[cluster]'"
-
-
-def workers_of(cluster: str | None, jobs: int | None = None) -> Workers:
-    """From the words of a command line: --cluster ADDRESS, or --jobs."""
-    if cluster is None:
-        return HERE if jobs is None else Processes(jobs)
-    if jobs is not None and jobs > 1:
-        raise ExciterError("--jobs is for processes of this machine, --cluster for others: leave one of them out")
-    return Cluster(cluster)
+DASK_NEEDED = "a cluster needs Dask, which is not installed; pip install 'exciter[cluster]'"
 
 
 @dataclass(frozen=True)
@@ -166,7 +157,7 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ExciterError(NEEDED) from None
+        raise ExciterError(DASK_NEEDED) from None
 
 
 _open: dict[str, Any] = {}  # clients that are connected, by address
