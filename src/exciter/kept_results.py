@@ -86,7 +86,7 @@ class KeptResults(Workers):
         except ClusterLost as error:
             if not self._there():
                 raise
-            raise ClusterLost(f"{error}; what was reached is kept in '{self.folder}', and --resume goes on") from None
+            raise ClusterLost(f"{error}; what was reached is kept in '{self.folder}': resume, and it goes on") from None
 
     def discard(self) -> None:
         """Its files, and nothing else that may be there."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,8 @@ from numpy.testing import assert_allclose
 
 import exciter as ex
 from exciter.cli import main
-from exciter.cluster import Cluster, Crossing, _open, workers_of
+from exciter.cluster import Cluster, Crossing, _open
+from exciter.commands.common import chosen_workers
 from exciter.errors import ClusterLost, ExciterError
 from exciter.excitation.optimiser.run_starts import LOST_SUBJECT
 from exciter.kept_results import KEPT_FOLDER, KeptResults
@@ -232,7 +234,7 @@ def test_a_lost_scheduler_is_one_line_and_what_was_reached_is_kept(scheduler, tm
     monkeypatch.setattr("exciter.cluster.CONNECTION_PATIENCE_S", 3.0)
     kept = KeptResults(Cluster(address), tmp_path / KEPT_FOLDER)
     found = []
-    with pytest.raises(ClusterLost, match=r"what was reached is kept .* --resume goes on") as told:  # noqa: PT012
+    with pytest.raises(ClusterLost, match=r"what was reached is kept .*: resume, and it goes on") as told:  # noqa: PT012
         for number in kept.over(sleeping, ((number,) for number in range(4))):
             found.append(number)
             if len(found) == 2:
@@ -336,12 +338,15 @@ def test_what_is_kept_is_of_its_task_and_whole(tmp_path):
 
 
 def test_words_of_a_command_line():
-    assert workers_of(None) is HERE
-    assert workers_of(None, 3) == Processes(3)
-    assert workers_of("local:3").count == 3
-    assert workers_of("tcp://10.0.0.1:8786", 1) == Cluster("tcp://10.0.0.1:8786")
+    def chosen(cluster: str | None, jobs: int | None = None):
+        return chosen_workers(Namespace(cluster=cluster, jobs=jobs), jobs or 1)
+
+    assert chosen(None) == HERE
+    assert chosen(None, 3) == Processes(3)
+    assert chosen("local:3").count == 3
+    assert chosen("tcp://10.0.0.1:8786", 1) == Cluster("tcp://10.0.0.1:8786")
     with pytest.raises(ExciterError, match="leave one of them out"):
-        workers_of("local", 2)
+        chosen("local", 2)
     for wrong in ("localhost:8786", "local:0", "http://somewhere", ""):
         with pytest.raises(ExciterError, match="give the address of a Dask scheduler"):
             Cluster(wrong)
