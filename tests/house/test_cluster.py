@@ -23,6 +23,7 @@ from exciter.excitation.optimiser.run_starts import LOST_SUBJECT
 from exciter.kept_results import KEPT_FOLDER, KeptResults
 from exciter.pipeline import logs
 from exciter.workers import HERE, Processes
+from exciter_papers.run import reproduce
 from support.scripts import benchmark
 
 pytest.importorskip("distributed")
@@ -103,6 +104,20 @@ def test_whatever_is_asked_is_the_same(cluster, recordings, long_logs, given):
     same(identified(recordings, **given), identified(recordings, **given, workers=cluster))
 
 
+@pytest.mark.slow
+def test_rounds_of_a_campaign_are_the_same(cluster):
+    asked = {"target": {"Fv*": "5 %"}, "rounds": 2, "design": ex.DesignSettings(starts=2)}
+    one, other = ex.campaign(ROBOT, **asked), ex.campaign(ROBOT, **asked, workers=cluster)
+    for mine, theirs in zip(one.history.sigma, other.history.sigma, strict=True):
+        assert_allclose(theirs, mine, rtol=1e-9)
+
+
+@pytest.mark.papers
+def test_papers_are_run_again_on_a_cluster(cluster):
+    (one,), (other,) = (list(reproduce(["rackl-2012"], quick=True, workers=who)) for who in (HERE, cluster))
+    assert other.to_list() == one.to_list()
+
+
 def test_logs_that_are_held_stay_here(cluster, recordings):
     found = identified(recordings, estimator="ols", workers=cluster)
     assert found.identification.problem.elsewhere == ()
@@ -154,6 +169,13 @@ class Somebodys:
     number: int
 
 
+@dataclass(frozen=True)
+class SomebodysTerm(ex.Viscous):
+    """Settings, which results keep; a worker may not know their class."""
+
+    word = "somebodys"
+
+
 def number_of(one: Somebodys) -> int:
     return one.number
 
@@ -185,6 +207,8 @@ def test_objects_cross_as_data(cluster):
     mine = Somebodys(3)
     assert Crossing.of(mine) is mine  # as Dask has it
     assert list(cluster.over(number_of, [(mine,)])) == [3]
+    with_own = ex.DynamicModel(ex.load(ROBOT), (SomebodysTerm(),))
+    assert Crossing.of(with_own) is with_own
 
 
 def test_a_worker_that_dies_changes_nothing(cluster, tmp_path):
