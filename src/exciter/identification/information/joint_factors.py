@@ -132,7 +132,8 @@ class JointFactors:
         blocks = list[Array]()
         for j, columns in enumerate(own):
             stacked = np.concatenate([_widened(part, j, columns) for part in parts], axis=1)
-            blocks.append(np.stack([_square(_there(one)) for one in stacked]))
+            made = [_square(_there(one)) for one in stacked]
+            blocks.append(np.array(made).reshape(len(made), len(columns), len(columns)))  # of no pieces, too
         return JointFactors(parts[0].size, own, tuple(blocks))
 
 
