@@ -56,6 +56,7 @@ from exciter.identification.actuators.actuator_settings import ActuatorSettings 
 from exciter.identification.actuators.actuator_settings import PositionControl as PositionControl
 from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSettings
 from exciter.pipeline.fleet_settings import FleetSettings as FleetSettings
+from exciter.cluster import Cluster as Cluster
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

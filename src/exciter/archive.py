@@ -38,8 +38,8 @@ LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
 
 def archived(value: Any, known: Mapping[str, Any] | None = None, *, exact: bool = False) -> bytes:
     """The file of a value; known: objects by name that need not be kept. exact: for another process that works with
-    the value, not for a person who reads it again: what would be kept as text is refused, nothing is left out and
-    nothing is squeezed."""
+    the value, not for a person who reads it again: what would be kept as text is refused, so are classes of somebody's
+    own, which that process may not know; nothing is left out, and nothing is squeezed."""
     packer = _Packer({id(one): name for name, one in (known or {}).items()}, exact)
     tree = json.dumps(packer.pack(value), ensure_ascii=False, allow_nan=False).encode()
     file, save = io.BytesIO(), np.savez if exact else np.savez_compressed
@@ -131,7 +131,8 @@ class _Packer:
         if isinstance(value, np.ndarray):
             self.arrays[f"array{number}"] = value
             return {"array": number}
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _kept(type(value)):
+        known = _kept(type(value)) and not (self.exact and not type(value).__module__.startswith(OWN_MODULES))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and known:
             fields = [field.name for field in dataclasses.fields(value) if field.init]
             packed = {name: self.pack(getattr(value, name)) for name in fields}
             kept = () if self.exact else getattr(value, "archived_caches", ())

@@ -12,6 +12,7 @@ import importlib
 import logging
 import math
 import re
+import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 
 from exciter.archive import archived, restored
 from exciter.errors import ClusterLost, ExciterError, shown
-from exciter.workers import HERE, Processes, Workers, one_interrupt
+from exciter.workers import STOPPING_SIGNALS, Workers, one_interrupt
 
 Result = TypeVar("Result")
 LOCAL = "local"
@@ -32,16 +33,7 @@ CONNECTION_PATIENCE_S = 20.0  # [s] until which a scheduler must answer
 LOOK_INTERVAL_S = 0.5  # [s] between two looks at whether the scheduler is there, and whether workers joined
 TASKS_PER_WORKER = 2  # one more than runs: nobody waits for the one who hands tasks out
 REMEMBERED_OBJECTS = 8  # that a worker keeps, of those it was given
-NEEDED = "a cluster needs Dask, which is not installed; pip install 'exciter[cluster]'"
-
-
-def workers_of(cluster: str | None, jobs: int | None = None) -> Workers:
-    """From the words of a command line: --cluster ADDRESS, or --jobs."""
-    if cluster is None:
-        return HERE if jobs is None else Processes(jobs)
-    if jobs is not None and jobs > 1:
-        raise ExciterError("--jobs is for processes of this machine, --cluster for others: leave one of them out")
-    return Cluster(cluster)
+DASK_NEEDED = "a cluster needs Dask, which is not installed; pip install 'exciter[cluster]'"
 
 
 @dataclass(frozen=True)
@@ -107,7 +99,7 @@ class Cluster(Workers):
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         address: Any = self.address
         if LOCAL_FORM.fullmatch(self.address):
-            settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+            settings = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "preload": __name__}
             started = distributed.LocalCluster(n_workers=self.count, silence_logs=logging.CRITICAL, **settings)
             address = stack.enter_context(_closing(started))
         try:
@@ -154,12 +146,18 @@ class Cluster(Workers):
                 client.cancel(list(under_way), force=True)
 
 
+def dask_setup(_: Any) -> None:
+    """Dask calls it in a local worker that begins: what a terminal sends to all is the business of who started it."""
+    for number in STOPPING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _library(name: str) -> Any:
     """Of Dask, which a package without a cluster never imports."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ExciterError(NEEDED) from None
+        raise ExciterError(DASK_NEEDED) from None
 
 
 _open: dict[str, Any] = {}  # clients that are connected, by address
@@ -281,7 +279,7 @@ def _told(error: Exception, address: str) -> Exception:
             f"workers of {address} died again and again ({error.allowed_failures + 1} times) with the same task, most "
             "often because memory ran out: give them more, or smaller parts"
         )
-    if isinstance(error, _Gone | distributed.client.FutureCancelledError):
+    if isinstance(error, (_Gone, distributed.client.FutureCancelledError, distributed.client.FuturesCancelledError)):
         return ClusterLost(f"the scheduler at {address} is gone, and with it what was under way there")
     if isinstance(error, ImportError) or "deserialization" in str(error):
         return ExciterError(f"a worker of {address} cannot run this ({error}); install the same exciter there")

@@ -94,6 +94,11 @@ class Processes(Workers):
 HERE = Processes()
 
 
+def numbered(number: Any, function: Callable[..., Result], *given: Any) -> tuple[Any, Result]:
+    """A task that says which it was: results come as they end."""
+    return number, function(*given)
+
+
 def over_processes(
     function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], jobs: int, *, until: float = math.inf
 ) -> Generator[Result, None, None]:

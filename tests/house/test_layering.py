@@ -19,6 +19,7 @@ FLOW = (
     "independent_blocks",
     "workers",
     "cluster",
+    "kept_results",
     "robot",
     "parameters",
     "dynamics",

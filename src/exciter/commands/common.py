@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from exciter.cluster import workers_of
+from exciter.cluster import Cluster
 from exciter.errors import ExciterError, visible
 from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, FLEET_SEAL, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
@@ -143,7 +143,11 @@ def be_quiet(quiet: bool) -> None:
 
 def chosen_workers(arguments: argparse.Namespace, jobs: int) -> Workers:
     """Who runs what can run side by side: --cluster, or so many processes of this machine."""
-    return Processes(jobs) if arguments.cluster is None else workers_of(arguments.cluster, arguments.jobs)
+    if arguments.cluster is None:
+        return Processes(jobs)
+    if (getattr(arguments, "jobs", None) or 1) > 1:
+        raise ExciterError("--jobs is for processes of this machine, --cluster for others: leave one of them out")
+    return Cluster(arguments.cluster)
 
 
 @contextmanager

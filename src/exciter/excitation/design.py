@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from exciter.dynamics.dynamics import Dynamics, Pictures
 from exciter.dynamics.load_effect import LOAD_NAMES
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ClusterLost, ExciterError, MotionError
+from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.constraint import Constraint
@@ -30,7 +30,7 @@ from exciter.excitation.excitable import check_excitable
 from exciter.excitation.files.trajectory_files import export_seconds
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import check_room
-from exciter.excitation.optimiser.run_starts import LOST_SUBJECT, Checkpoint, Progress, run_starts
+from exciter.excitation.optimiser.run_starts import Checkpoint, Progress, run_starts
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.excitation.trajectories.curve import Curve, span_of
 from exciter.excitation.trajectories.ramps import Ramps
@@ -352,13 +352,6 @@ def design(
         unsearched=unsearched,
         notes=(*remarks, UNSEARCHED_NOTE) if unsearched else remarks,
     )
-
-
-def refuse_stopped(found: Design) -> None:
-    """Where a search that was stopped must not be built upon: Ctrl-C goes on, and so does the loss of a cluster."""
-    if found.interrupted and not found.out_of_time:
-        lost = next((one.text for one in found.notes if one.subject == LOST_SUBJECT), None)
-        raise KeyboardInterrupt if lost is None else ClusterLost(lost)
 
 
 def drawn_design(

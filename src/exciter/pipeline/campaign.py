@@ -22,9 +22,9 @@ import numpy as np
 
 from exciter.archive import archived, opened, unarchived
 from exciter.errors import ExciterError
-from exciter.excitation.design import refuse_stopped
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.trajectory_files import DESIGN
+from exciter.excitation.optimiser.run_starts import refuse_stopped
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Recording
 from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
@@ -290,7 +290,8 @@ def _rounds(
             progress(f"{words}: designing")
             before = now.rounds
             motion = next_design(asked, before, None, workers) if before else first_design(asked, None, workers)
-            refuse_stopped(motion.design)  # a motion that was not searched to the end would change all that follows
+            searched = motion.design  # one that was not searched to the end would change all that follows
+            refuse_stopped(searched.interrupted and not searched.out_of_time, searched.notes)
             if home is not None:
                 motion.save(home)
         else:

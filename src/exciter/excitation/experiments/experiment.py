@@ -24,11 +24,11 @@ from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.criteria.criterion import AnyCriterion, DesignObjective, Figures, evaluate
 from exciter.excitation.criteria.observation_rows import DesignColumns
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
-from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, design, refuse_stopped
+from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, design
 from exciter.excitation.experiments.moves import Cruise, chained
 from exciter.excitation.experiments.roadmap import Roadmap
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
-from exciter.excitation.optimiser.run_starts import Progress
+from exciter.excitation.optimiser.run_starts import Progress, refuse_stopped
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.ramps import Ramps
@@ -157,7 +157,7 @@ class ExperimentTask:
             raise
         except ExciterError as error:
             raise ExciterError(f"stage {name}: {error}") from None
-        refuse_stopped(found)
+        refuse_stopped(found.interrupted and not found.out_of_time, found.notes)
         return ExperimentStage(name=name, purpose=purpose, design=found)
 
     def hand_made(

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -341,6 +341,13 @@ def run_starts(
         notes = (warning(LOST_SUBJECT, str(stop)),) if isinstance(stop, ClusterLost) else ()
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
     return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled, notes
+
+
+def refuse_stopped(stopped: bool, notes: Iterable[Note]) -> None:
+    """Where a search that was stopped must not be built upon: Ctrl-C goes on, and so does the loss of a cluster."""
+    if stopped:
+        lost = next((one.text for one in notes if one.subject == LOST_SUBJECT), None)
+        raise KeyboardInterrupt if lost is None else ClusterLost(lost)
 
 
 def _run(
