@@ -1,5 +1,5 @@
-"""A fleet: robots one by one, settings chosen once, resumed robot by robot, refused ones beside, and the same wherever it
-runs."""
+"""A fleet: robots one by one, settings chosen once, resumed robot by robot, refused ones beside, and the same wherever
+it runs."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ MOST_NAMED_IN_HEAD = 12
 MOST_DRIFT_LINES = 8  #: of a plot: more cannot be told apart
 MOST_ROWS_OF_MAP = 300  #: robots of the map, those that differ first
 FARTHEST_COLOUR_SIGMA = 5.0  #: σ from the type, from which on the map has its full colour
+NAMED_DOT_WIDTH = 3.2  #: [px] of a dot of a robot that differs, times 2.2
 JOINT_WIDTH = 0.6  #: of the robots beside each other above one joint
 
 
@@ -140,7 +141,7 @@ def joint_plot(kind: TypeShown, title: str, values: Array, label: str, level: fl
     lines = [Line("as the type", np.where(differs, np.nan, at), points=True, colour="soft")]
     for k in [k for k in kind.order if found.differs[k]][:MOST_NAMED_IN_HEAD]:
         own = np.tile(np.arange(count) == k, joints)
-        lines.append(Line(found.names[k], np.where(own, at, np.nan), points=True))
+        lines.append(Line(found.names[k], np.where(own, at, np.nan), points=True, width=NAMED_DOT_WIDTH))
     numbers = ", ".join(f"{j + 1} {name}" for j, name in enumerate(found.groups.joints))
     return Plot(title, x, f"joint ({numbers})", label, lines, level=level)
 

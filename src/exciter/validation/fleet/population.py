@@ -134,7 +134,7 @@ def population(values: Array, covariances: Array) -> Population:
         before, kept = kept, found.p_values > FAR_LEVEL / count
         if kept.sum() < max(FEWEST_ROBOTS, count // 2):
             kept = before
-        if (kept == before).all():
+        if refit and (kept == before).all():
             break
     else:
         fitted = _Fit.of(x[kept], c[kept], whole)
