@@ -194,7 +194,7 @@ class _Fit:
         typical, floor = c.mean(axis=0), LEAST_VARIANCE * np.eye(d)
         spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
-            weights: Array = np.linalg.inv(spread + floor + c)
+            weights = np.asarray(np.linalg.inv(spread + floor + c), dtype=np.float64)
             total = np.linalg.inv(weights.sum(axis=0))
             weighted = np.einsum("nij,nj->ni", weights, x)
             mean = total @ weighted.sum(axis=0)

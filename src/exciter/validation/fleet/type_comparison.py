@@ -309,7 +309,7 @@ class TypeComparison:
         kept = visible_load(effect)[0]
         columns = effect[:, kept]
         weighted = np.linalg.solve(own.predicted[0], columns)
-        covariance: Array = np.linalg.inv(columns.T @ weighted)
+        covariance = np.asarray(np.linalg.inv(columns.T @ weighted), dtype=np.float64)
         return LoadDifference(kept, covariance @ weighted.T @ own.off[0], covariance)
 
 
