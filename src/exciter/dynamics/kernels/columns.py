@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import TEN, B, base_link, forward, jit, load, workspace
+from exciter.dynamics.kernels.blocks import TEN, B, base_link, forward, kernel, load, workspace
 from exciter.dynamics.kernels.drivers import copy, pack, packed_columns, padded
 
 
-@jit
+@kernel
 def columns(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
             column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, out):  # fmt: skip
     """Columns of W over samples begin … end into out (n, ≥ b, N): joint row, column, sample."""

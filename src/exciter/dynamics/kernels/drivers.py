@@ -17,6 +17,7 @@ from exciter.dynamics.kernels.blocks import (
     base_link,
     forward,
     jit,
+    kernel,
     load,
     project,
     regressor_adjoint,
@@ -181,7 +182,7 @@ def add_torque_seed(ten, phi, lam):
             row[b] += phi[c] * lam[b]
 
 
-@jit
+@kernel
 def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, qdd, begin, end, out):
     """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample."""
     n = parent.size
@@ -207,7 +208,7 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
                 store(ten, out[joint[k], i], start, count)
 
 
-@jit
+@kernel
 def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
          column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, h):  # fmt: skip
     """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h."""
@@ -230,7 +231,7 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
         scatter_gram(squares[j], index[at[j] : at[j + 1]], weight[j], h)
 
 
-@jit
+@kernel
 def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
             column, terms, term_row, term_column, weight, matrix, torque_seed, chi, q, qd, qdd, begin, end,
             q_bar, qd_bar, qdd_bar, terms_bar):  # fmt: skip
@@ -287,7 +288,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
                 qdd_bar[i, start + b] = grads[(3 * i + 2) * B + b]
 
 
-@jit
+@kernel
 def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias, q, qd, qdd, begin, end, out):
     """Inverse dynamics of inertial parameters (n, 10) for samples begin … end into out (n, N)."""
     n = parent.size
