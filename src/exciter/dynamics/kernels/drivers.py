@@ -56,6 +56,15 @@ def padded(m):
 
 
 @jit
+def widest(first):
+    """The most packed columns of a joint row, rounded up; ``np.diff`` would take longer to compile than a driver."""
+    most = 0
+    for j in range(first.size - 1):
+        most = max(most, first[j + 1] - first[j])
+    return padded(most)
+
+
+@jit
 def run_end(column, c):
     """Wanted parameters come in runs: the end of the one that starts at c."""
     while c < 10 and column[c] >= 0:
@@ -216,7 +225,7 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten = np.empty(TEN)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
-    width = padded(np.diff(at).max())
+    width = widest(at)
     w, squares = np.empty(width * B), np.zeros((n, width, width))
     base_link(links, gravity)
     for start in range(begin, end, B):
@@ -243,7 +252,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten, link_bars, screw_bars = np.empty(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
-    width = padded(np.diff(at).max())
+    width = widest(at)
     w, g, squares = np.empty(width * B), np.empty(width * B), np.empty((n, width, width))
     grads, lam = np.empty(3 * n * B), np.zeros(B)
     if matrix.size > 0:
