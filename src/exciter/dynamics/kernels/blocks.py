@@ -13,6 +13,8 @@ Rows of a seed or regressor block: the ten inertial parameters in Pinocchio's or
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -23,14 +25,21 @@ TEN = 10 * B
 
 # Inlined always: a helper that is called instead would be, in the process that compiles, the copy linked first, and in
 # the next one the copy in the cache, rounded differently; the same seed would give two designs.
-HOW = {"cache": True, "nogil": True, "error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True}
+HOW: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+}
 kernel = njit(fastmath=True, **HOW)  # what Python calls
 # Only other kernels call these: what would unpack arguments of Python takes as long to compile as they do.
-jit = njit(fastmath=True, no_cpython_wrapper=True, **HOW)
+INNER = {**HOW, "no_cpython_wrapper": True}
+jit = njit(fastmath=True, **INNER)
 # Cody–Waite argument reduction relies on the order of operations, which fastmath would change. It must be switched
 # off by name: a function that says nothing inherits it from its caller.
 kernel_exact = njit(fastmath=False, **HOW)
-jit_exact = njit(fastmath=False, no_cpython_wrapper=True, **HOW)
+jit_exact = njit(fastmath=False, **INNER)
 
 
 @jit
