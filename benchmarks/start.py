@@ -35,16 +35,17 @@ START_S, CERTIFIED_S, CERTIFIED_MB, DEMO_S, COMPILING_S = 1.0, 2.0, 500.0, 25.0,
 def begun(*words: str) -> Measured:
     """A command until it says what it does."""
     begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "exciter", *words], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    for line in process.stdout:
+    command = [sys.executable, "-m", "exciter", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    for line in process.stderr:
         if line.startswith(WORKING):
             break
     else:
         raise SystemExit(f"exciter {' '.join(words)} ended without a word of what it does")
     seconds = time.perf_counter() - begin
     process.kill()
-    process.stdout.close()
+    process.stderr.close()
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
     return Measured(1024.0 * usage.ru_maxrss, seconds, usage.ru_utime + usage.ru_stime)
