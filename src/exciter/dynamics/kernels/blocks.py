@@ -191,8 +191,9 @@ def load(start, count, q, qd, qdd, bq, bv, ba):
     """Copy samples start … start+count of the (n, N) motion into rows, zero behind them."""
     for source, rows in ((q, bq), (qd, bv), (qdd, ba)):
         for i in range(source.shape[0]):
+            given, row = source[i, start : start + count], rows[i * B : i * B + count]
             for b in range(count):  # an array assigned to a slice is compiled with what words its error
-                rows[i * B + b] = source[i, start + b]
+                row[b] = given[b]
             rows[i * B + count : (i + 1) * B] = 0.0
 
 
