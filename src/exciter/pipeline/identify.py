@@ -375,7 +375,7 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     if not runs:
         return ()
     try:
-        return find_drift(replace(problem, runs=runs))
+        return find_drift(problem if runs == problem.runs else replace(problem, runs=runs))
     except ParameterError:  # too little motion to tell
         return ()
 

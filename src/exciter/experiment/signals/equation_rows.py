@@ -160,9 +160,9 @@ def _of_all(lengths: Sequence[int], parts: Sequence[Rows]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _PackedRows:
-    """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be joined, cut
-    and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the rows they
+class PackedRows:
+    """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be kept,
+    joined, cut and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the rows they
     are of, without an instant."""
 
     time: Array
@@ -171,7 +171,7 @@ class _PackedRows:
     like: Rows
 
     @classmethod
-    def of(cls, rows: Rows) -> _PackedRows:
+    def of(cls, rows: Rows) -> PackedRows:
         sides = rows.sides.transpose(1, 2, 0)
         places = np.array(np.nonzero(sides.any(axis=2)))
         return cls(rows.time, sides[*places], places, rows[:0])
@@ -179,11 +179,11 @@ class _PackedRows:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, part: slice) -> _PackedRows:
+    def __getitem__(self, part: slice) -> PackedRows:
         return replace(self, time=self.time[part], values=self.values[:, part].copy())  # a view would keep all of them
 
     @staticmethod
-    def join(parts: Sequence[_PackedRows]) -> _PackedRows:
+    def join(parts: Sequence[PackedRows]) -> PackedRows:
         if len(parts) == 1:
             return parts[0]
         shape = parts[0].like.sides.shape[1:]
@@ -196,7 +196,14 @@ class _PackedRows:
                 wide[np.searchsorted(union, code)] = part.values
             values.append(wide)
         like = replace(parts[0].like, **_of_all(list(map(len, parts)), [part.like for part in parts]))
-        return _PackedRows(time, np.concatenate(values, axis=1), np.array(np.unravel_index(union, shape)), like)
+        return PackedRows(time, np.concatenate(values, axis=1), np.array(np.unravel_index(union, shape)), like)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows they are of."""
+        sides = np.zeros((*self.like.sides.shape[1:], len(self.time)))
+        sides[*self.places] = self.values
+        return replace(self.like, time=self.time, sides=_read_only(sides).transpose(2, 0, 1))
 
     def filtered(self, low_pass: LowPass, rate: float, kept: slice) -> Array:
         """(kept instants, n, p + 1) both sides at ``rate`` [Hz] through a filter; equation after equation: a filter
@@ -342,7 +349,7 @@ class ParallelFilter:
                 raise RecordingError(why)
             return rows
 
-        for segment in segments((_PackedRows.of(alike(one)) for one in stream), 1.5 / rate):
+        for segment in segments((PackedRows.of(alike(one)) for one in stream), 1.5 / rate):
             seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
             for piece in overlapped(segment, reach, prompt=self.look_ahead is not None):
                 start, end = piece.inner.start, piece.inner.stop

@@ -79,12 +79,12 @@ class _WithLowSpeedFriction(FurtherColumns):
         return tuple(f"friction of {self.joints[j]} at low speed" for j in self.at)
 
     def further(self) -> Iterator[Array]:
-        for column in self.signal(self._column):
+        for column in self.signal():
             more = np.zeros((len(self.joints), len(self.at), column.shape[1]))
             more[self.at, range(len(self.at))] = column[list(self.at)]
             yield more
 
-    def _column(self, piece: Processed) -> Array:
+    def made(self, piece: Processed) -> Array:
         qd = piece.motion.qd
         return np.asarray(np.sign(qd) * np.exp(-((qd / self.speed) ** 2)))
 
