@@ -27,7 +27,7 @@ from exciter.typing import Array, Index
 
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
-TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
+TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it is, and of which term
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class _KnownColumns:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
         self._columns: dict[Hashable, list[Array]] = {}
+        self._torques: tuple[tuple[Array, ...], list[Rows]] = ((), [])  # as given, and filtered
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
@@ -71,15 +72,16 @@ class _KnownColumns:
         for axis, gravity in enumerate(np.eye(3)):
             self._learn({(axis, *entry): entry for entry in heavy}, gravity)
         terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
-        for index, rows in enumerate(self._torque_and_terms(model, pieces, terms)):
+        self._learn_terms(model, terms)
+        for index, rows in enumerate(self._torque(pieces)):
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
             for joint, k in links:
                 sides[joint, place[k]] = known[joint, k][index]
             for joint, k in heavy:
                 sides[joint, place[k]] += lean @ [known[axis, joint, k][index] for axis in range(3)]
-            for key, (joint, k, _) in terms.items():
+            for key, (joint, k, *_) in terms.items():
                 sides[joint, place[k]] = known[key][index]
-            sides[:, -1] = rows.sides[:, 0, -model.n :].T
+            sides[:, -1] = rows.sides[:, 0].T
             sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
             yield replace(
                 rows,
@@ -108,19 +110,31 @@ class _KnownColumns:
 
         self._filtered(missing, ((piece, values(piece)) for piece in pieces))
 
-    def _torque_and_terms(
-        self, model: DynamicModel, pieces: Sequence[Processed], wanted: Mapping[Hashable, TermEntry]
-    ) -> list[Rows]:
-        """Filtered torques as the last columns, anew: a payload may have been taken off; terms before them are kept."""
-        missing = {key: number for key, (_, _, number) in wanted.items() if key not in self._columns}
+    def _learn_terms(self, model: DynamicModel, wanted: Mapping[Hashable, TermEntry]) -> None:
+        """Columns of joint terms that are not known yet."""
+        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        if not missing:
+            return
+        some = sorted({term for *_, term in missing.values()})
+        ends = np.cumsum([0, *(len(bound.rows) for bound in model.bound)])
+        every = np.concatenate([np.arange(ends[k], ends[k + 1]) for k in some])  # values of those terms alone
+        chosen = np.searchsorted(every, [number for _, _, number, _ in missing.values()])
+        model = replace(model, terms=tuple(model.terms[k] for k in some))
 
         def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
-            known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
-            every = np.concatenate([*known, piece.torque.T])
-            return (every[:, part] for part in blocks(len(piece)))
+            found = memory.values(piece.motion)[chosen]
+            return (found[:, part] for part in blocks(len(piece)))
 
-        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
-        return self._filtered(missing, parts)
+        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, self._pieces))
+        self._filtered(missing, parts)
+
+    def _torque(self, pieces: Sequence[Processed]) -> list[Rows]:
+        """Filtered torques, anew where they are others: a payload may have been taken off."""
+        given = tuple(piece.torque for piece in pieces)
+        if len(given) != len(self._torques[0]) or any(a is not b for a, b in zip(given, self._torques[0], strict=True)):
+            parts = ((piece, (piece.torque.T[:, part] for part in blocks(len(piece)))) for piece in pieces)
+            self._torques = given, self._filtered((), parts)
+        return self._torques[1]
 
     def _filtered(self, keys: Iterable[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
         """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
@@ -145,14 +159,14 @@ def _at_rest(piece: Processed) -> Processed:
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:
     """By what a column depends on: term, joint, which of the term's columns for that joint, and gravity."""
     found, number = dict[Hashable, TermEntry](), count()
-    for term, (bound, at) in zip(model.terms, model.term_columns, strict=True):
+    for which, (term, (bound, at)) in enumerate(zip(model.terms, model.term_columns, strict=True)):
         kind: Any = term.term if isinstance(term, LabelledTerm) else term
         gravity = tuple(model.robot.gravity)
         if isinstance(kind, FRICTION_TERMS):
             kind, gravity = on_joints(kind, None), gravity if isinstance(kind, LoadFriction) else ()
         seen = Counter[int]()
         for joint, column in bound.rows:
-            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number)
+            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number), which
             seen[joint] += 1
     return found
 
