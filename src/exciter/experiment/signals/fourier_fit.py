@@ -50,7 +50,7 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
             sums[k] += power.sum()
             if k <= top:
                 products[k] += power @ q[part]
-            power = power * z
+            power *= z
     minus, plus = numbers[:, None] - numbers, numbers[:, None] + numbers
     both, down = np.outer(omega, omega), omega[:, None]  # of columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1
     cos_minus, cos_plus = sums.real[np.abs(minus)], sums.real[plus]
@@ -71,7 +71,8 @@ def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, 
     for part, z in _blocks(family, time):
         value = np.zeros((len(z), len(delta)), dtype=complex)
         for weight in weights[::-1]:  # Horner
-            value = value * z[:, None] + weight
+            value *= z[:, None]
+            value += weight
         yield part, value.real
 
 
