@@ -657,7 +657,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         with pytest.raises(ValueError, match="read-only"):
             side[...] = 0.0
     # all that can be done with rows; whoever adds to it, shall think of both sides
-    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows"}
+    assert own_names(rows_module) == {"Rows", "PackedRows", "model_rows", "ParallelFilter", "filtered_rows"}
     assert own_names(Rows) == {
         "of",
         "w",
@@ -674,7 +674,8 @@ def test_there_is_no_way_to_one_side_of_rows():
         "equations",
         "join",
     }
-    assert own_names(ParallelFilter) == {"title", "low_pass", "factor", "edge", "look_ahead", "at", "apply", "stream"}
+    settings = {"title", "low_pass", "factor", "edge", "look_ahead"}
+    assert own_names(ParallelFilter) == settings | {"at", "windows", "apply", "stream"}
     takes = {
         thing.__name__: set(inspect.signature(thing).parameters)
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)

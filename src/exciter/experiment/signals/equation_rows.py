@@ -24,7 +24,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.contact_stretches import stretches
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
-from exciter.experiment.signals.resample import overlapped, peeked, segments
+from exciter.experiment.signals.resample import S, overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array, Index
 
@@ -162,8 +162,8 @@ def _of_all(lengths: Sequence[int], parts: Sequence[Rows]) -> dict[str, Any]:
 @dataclass(frozen=True, eq=False)
 class PackedRows:
     """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be kept,
-    joined, cut and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the rows they
-    are of, without an instant."""
+    joined, cut and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the
+    rows they are of, without an instant."""
 
     time: Array
     values: Array
@@ -336,8 +336,7 @@ class ParallelFilter:
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, reach, count = low_pass.settle(rate, self.edge), low_pass.reach(rate), 0
-        reach = reach if self.look_ahead is None else max(1, round(self.look_ahead * reach))
+        cut, count = low_pass.settle(rate, self.edge), 0
 
         def alike(rows: Rows) -> Rows:
             """Refused where the filter was not planned for them."""
@@ -349,29 +348,37 @@ class ParallelFilter:
                 raise RecordingError(why)
             return rows
 
-        for segment in segments((PackedRows.of(alike(one)) for one in stream), 1.5 / rate):
-            seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+        for whole, kept in self.windows((PackedRows.of(alike(one)) for one in stream), rate, most):
+            given, sides = whole.like, whole.filtered(low_pass, rate, kept)
+            count += len(sides)
+            yield replace(
+                given,
+                time=whole.time[kept],
+                sides=sides,
+                rate=rate / factor,
+                bandwidth=min(given.bandwidth, bandwidth),
+                torque_bandwidth=float("inf"),
+                notes=(*given.notes, note),
+            )
+        if not count:
+            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
+
+    def windows(self, parts: Iterable[S], rate: float, torque_bandwidth: float) -> Iterator[tuple[S, slice]]:
+        """Of parts of a series at ``rate`` [Hz], in order: what the filter looks at at once, and which instants of that
+        are kept, every ``factor``-th of a segment."""
+        low_pass, factor = self.at(rate, torque_bandwidth)
+        cut, reach = low_pass.settle(rate, self.edge), low_pass.reach(rate)
+        reach = reach if self.look_ahead is None else max(1, round(self.look_ahead * reach))
+        for segment in segments(parts, 1.5 / rate):
+            seen = 0  # instants of the segment before the piece
             for piece in overlapped(segment, reach, prompt=self.look_ahead is not None):
                 start, end = piece.inner.start, piece.inner.stop
                 skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)
                 seen += end - start
                 if kept.start < kept.stop:
-                    whole = piece.whole
-                    given, sides = whole.like, whole.filtered(low_pass, rate, kept)
-                    count += len(sides)
-                    yield replace(
-                        given,
-                        time=whole.time[kept],
-                        sides=sides,
-                        rate=rate / factor,
-                        bandwidth=min(given.bandwidth, bandwidth),
-                        torque_bandwidth=float("inf"),
-                        notes=(*given.notes, note),
-                    )
-        if not count:
-            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
-            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
+                    yield piece.whole, kept
 
 
 def filtered_rows(

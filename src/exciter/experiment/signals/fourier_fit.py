@@ -69,11 +69,11 @@ def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, 
     weights = np.zeros((int(numbers[-1]) + 1, len(delta)), dtype=complex)  # Re Σ w z^k
     weights[numbers], weights[0] = (-b - 1j * a).T, delta[:, -1]
     for part, z in _blocks(family, time):
-        value = np.zeros((len(z), len(delta)), dtype=complex)
+        value = np.zeros((len(delta), len(z)), dtype=complex)  # samples last, for they are many
         for weight in weights[::-1]:  # Horner
-            value *= z[:, None]
-            value += weight
-        yield part, value.real
+            value *= z
+            value += weight[:, None]
+        yield part, value.real.T
 
 
 @dataclass(frozen=True)

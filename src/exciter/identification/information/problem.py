@@ -186,7 +186,7 @@ class Problem:
             for index, packed in self.__dict__["_held"]:
                 yield index, packed.rows
             return
-        held, room = list[tuple[int, PackedRows]](), HELD_ROWS_BYTES
+        held, room = list[tuple[int, PackedRows]](), -1 if self.formulation.keeps_columns else HELD_ROWS_BYTES
         for index, run in enumerate(self.runs):
             room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
@@ -194,6 +194,8 @@ class Problem:
                     if room >= 0:
                         held.append((index, packed := PackedRows.of(rows)))
                         room -= packed.values.nbytes
+                    else:
+                        held.clear()
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel, TermMemory
+from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.low_pass_filter import LowPass
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
@@ -33,6 +34,8 @@ TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it
 @dataclass(frozen=True)
 class RememberedDynamic(InverseDynamic):
     """The inverse dynamic model through a filter, without a dead zone, of motions that are held in memory."""
+
+    keeps_columns = True
 
     @cached_property
     def _known(self) -> dict[tuple[int, ...], _KnownColumns]:
@@ -121,12 +124,24 @@ class _KnownColumns:
         chosen = np.searchsorted(every, [number for _, _, number, _ in missing.values()])
         model = replace(model, terms=tuple(model.terms[k] for k in some))
 
-        def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
-            found = memory.values(piece.motion)[chosen]
-            return (found[:, part] for part in blocks(len(piece)))
+        parts = (memory.values(piece.motion)[chosen] for memory, piece in remembered_pieces(model, self._pieces))
+        series, (low_pass, rate, windows) = np.concatenate([*parts], axis=1), self._windows
+        found = [low_pass.zero_phase(series[:, seen], rate, axis=1)[:, kept] for seen, kept in windows]
+        self._columns.update({key: [one[k] for one in found] for k, key in enumerate(missing)})
 
-        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, self._pieces))
-        self._filtered(missing, parts)
+    @cached_property
+    def _windows(self) -> tuple[LowPass, float, list[tuple[slice, slice]]]:
+        """The filter, for which rate [Hz], and what it looks at of all pieces together, with what is kept of that."""
+        rate, limit = self._pieces[0].rate, self._pieces[0].torque_bandwidth
+        starts = np.cumsum([0, *map(len, self._pieces)]).tolist()
+        parts = (
+            _Instants(piece.motion.time[part], start + part.start)
+            for start, piece in zip(starts, self._pieces, strict=False)
+            for part in blocks(len(piece))
+        )
+        found = self._filter.windows(parts, rate, limit)
+        windows = [(slice(seen.first, seen.first + len(seen)), kept) for seen, kept in found]
+        return self._filter.at(rate, limit)[0], rate, windows
 
     def _torque(self, pieces: Sequence[Processed]) -> list[Rows]:
         """Filtered torques, anew where they are others: a payload may have been taken off."""
@@ -149,6 +164,25 @@ class _KnownColumns:
         found = list(self._filter.stream(equations()))
         self._columns.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Instants:
+    """Times [s] that follow each other, the first of which has a number."""
+
+    time: Array
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, part: slice) -> _Instants:
+        start, stop, _ = part.indices(len(self.time))
+        return _Instants(self.time[start:stop], self.first + start)
+
+    @staticmethod
+    def join(parts: Sequence[_Instants]) -> _Instants:
+        return _Instants(np.concatenate([part.time for part in parts]), parts[0].first)
 
 
 def _at_rest(piece: Processed) -> Processed:
