@@ -124,5 +124,6 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
             )
     if not missing:
         return None
-    let_in, without = (replace(every, at=at).values(fit.weights, fit.prior)[:first] for at in (tuple(missing), ()))
+    surely = [every.at.index(j) for j in missing]
+    let_in, without = (every.values(fit.weights, fit.prior, some)[:first] for some in (surely, ()))
     return ModelError(missing=tuple(sorted(missing.values(), key=lambda one: one.p_value)), change=let_in - without)
