@@ -39,7 +39,8 @@ def independent_blocks(rows: Array) -> list[Block]:
 
 def _all_connected(sets: Bytes) -> Bytes | None:
     """The union (b,) of sets (k, b), where a few steps from the first one show that they hang together."""
-    whole, reached = np.bitwise_or.reduce(sets, axis=0), sets[0]
+    whole: Bytes = np.asarray(np.bitwise_or.reduce(sets, axis=0))
+    reached = sets[0]
     for _ in range(STEPS_TO_ALL):
         reached = np.bitwise_or.reduce(sets[(sets & reached).any(axis=1)], axis=0)
         if (reached == whole).all():
