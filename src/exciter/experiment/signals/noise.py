@@ -71,8 +71,8 @@ def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> No
     if len(x) < FEWEST_NOISE_SAMPLES:
         wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
         raise RecordingError(wrong)
-    content = blake2b(np.ascontiguousarray(time))
-    content.update(np.ascontiguousarray(x))
+    content = blake2b(np.ascontiguousarray(time).data)
+    content.update(np.ascontiguousarray(x).data)
     key = content.digest(), x.shape, judge_low_pass
     if key not in _estimates:
         while len(_estimates) >= KEPT_ESTIMATES:

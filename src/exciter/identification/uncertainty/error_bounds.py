@@ -75,7 +75,7 @@ def motion_errors(piece: Processed, time: Array) -> Callable[[np.random.Generato
         roots = dict[bytes, Array]()  # joints with as many harmonics have the same
         for used in series.used:
             if used.tobytes() not in roots:
-                roots[used.tobytes()] = np.linalg.cholesky(series.gram[np.ix_(used, used)])
+                roots[used.tobytes()] = np.asarray(np.linalg.cholesky(series.gram[np.ix_(used, used)]), dtype=float)
 
         def of_coefficients(rng: np.random.Generator) -> Array:
             delta = np.zeros_like(series.delta)
