@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
@@ -48,6 +49,7 @@ SPECTRUM_SAMPLES_LIMIT = 1 << 17  #: bounds memory
 KAISER_WINDOW_BETA = 20.0  #: side lobes of −150 dB, since noise in q may be that far below the motion
 FEWEST_BAND_SAMPLES = 64  #: of a spectrum
 TRIED_CUTOFFS = 200
+KEPT_ESTIMATES = 64  #: of noise, in a process
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,25 @@ class NoiseEstimate:
 
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
-    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only."""
+    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only. Of
+    the same numbers it is asked for again and again, by every route that is tried: the last ones are kept."""
     if len(x) < FEWEST_NOISE_SAMPLES:
         wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
         raise RecordingError(wrong)
+    content = blake2b(np.ascontiguousarray(time).data)
+    content.update(np.ascontiguousarray(x).data)
+    key = content.digest(), x.shape, judge_low_pass
+    if key not in _estimates:
+        while len(_estimates) >= KEPT_ESTIMATES:
+            _estimates.pop(next(iter(_estimates)), None)
+        _estimates[key] = _estimated(time, x, judge_low_pass)
+    return _estimates[key]
+
+
+_estimates = dict[tuple[bytes, tuple[int, ...], bool], NoiseEstimate]()
+
+
+def _estimated(time: Array, x: Array, judge_low_pass: bool) -> NoiseEstimate:
     size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
     starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
     parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]

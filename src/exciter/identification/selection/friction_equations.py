@@ -304,7 +304,9 @@ def _bounded(r: Array, right: Array, free: int) -> Array:
         if free < right.shape[-1]:
             values[at][free:] = scipy.optimize.nnls(r[at][free:, free:], right[at][free:])[0]
         above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
-        values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
+        if free:
+            own = r[at][:free, :free]
+            values[at][:free] = lapack.dtrtrs(own, above)[0] if clear[at] else _solved(own, above)
     return values
 
 

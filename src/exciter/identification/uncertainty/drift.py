@@ -138,7 +138,7 @@ class Drifting(FurtherColumns):
         return tuple(shifts), max(end, 1e-300)
 
     def further(self) -> Iterator[Array]:
-        (shifts, seconds), constants = self.clock, self.signal(lambda piece: np.ones_like(piece.torque))
+        (shifts, seconds), constants = self.clock, self.signal()
         if all(candidate.column >= 0 for candidate in self.candidates):
             constants = repeat(NO_CONSTANT)
         for (index, rows), constant in zip(self.problem.rows(), constants, strict=False):
