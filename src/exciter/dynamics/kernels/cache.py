@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 KERNELS_PACKAGE = "exciter.dynamics.kernels"
@@ -45,7 +46,13 @@ def kernels(module: str, package: str = KERNELS_PACKAGE) -> Any:
         config.CACHE_DIR = str(private_folder())  # type: ignore[attr-defined]
         loaded = import_module(name)
     announce_compilation(module, loaded, package)
-    return loaded
+    # A helper that was compiled for other kernels alone would take the process down with it when Python calls it.
+    inner = {name for name, one in vars(loaded).items() if _for_kernels_alone(one)}
+    return SimpleNamespace(**{name: one for name, one in vars(loaded).items() if name not in inner})
+
+
+def _for_kernels_alone(function: object) -> bool:
+    return bool(getattr(function, "targetoptions", {}).get("no_cpython_wrapper"))
 
 
 _timers = list[Any]()  # one, Numba's own measure of the time it compiles; from the first kernel on

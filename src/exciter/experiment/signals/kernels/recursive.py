@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import jit_exact as jit
+from exciter.dynamics.kernels.blocks import kernel_exact as kernel
 
 LANES = 16  # series side by side
 
@@ -43,7 +44,7 @@ def one_way(buffer, first, step, length, sections, at_rest, states):
         k += step
 
 
-@jit
+@kernel
 def both_ways(samples, pad, sections, at_rest, out):
     """Series samples (c, N), N > pad, continued by their reflection about the end points by ``pad`` instants, through
     sections (s, 6), forwards and backwards, into out (c, N); at_rest (s, 2): states after ones without beginning."""
