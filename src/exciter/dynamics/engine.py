@@ -4,6 +4,8 @@ the same numbers. ``default_engine`` prefers it, and falls back to NumPy where t
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -16,7 +18,7 @@ from exciter.dynamics.reference import Adjoints, Chain, LagrangeRows, NumpyEngin
 from exciter.errors import ExciterError
 from exciter.typing import Array
 
-KERNEL_BLOCK_SAMPLES = 64  # threads share samples in whole blocks, so that they change no rounding inside one
+PART_SAMPLES = 128  # that a thread takes at a time: two blocks of the kernels, so that no rounding inside one changes
 EXACT_SINE_ANGLE_RAD = 1e5  # beyond it the kernels reduce an angle with errors (``blocks.sin_cos``)
 NO_SEED = np.zeros((0, 0))
 
@@ -44,25 +46,54 @@ def _rows(rows: RowBatch) -> tuple[Any, ...]:
     return (*_geometry(chain), *structure, terms, layout.term_row, layout.term_column, weights)
 
 
+def _parts(samples: int) -> range:
+    """Where the parts begin that threads take, one after the other."""
+    return range(0, samples, PART_SAMPLES)
+
+
+@lru_cache(maxsize=4)
+def _helpers(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="exciter-kernels")
+
+
+def _shared_out(work: Callable[[int, int, int], None], samples: int, threads: int) -> None:
+    """``work(number, begin, end)`` of every part, by this thread and helpers that sleep in between. Whoever is free
+    takes the next one, so that a helper whose core is busy with something else holds nobody up for longer than a part;
+    one that had not begun when all were taken is not waited for."""
+    remaining = iter(enumerate(_parts(samples)))  # next() of it is atomic: one thread at a time runs Python
+
+    def take() -> None:
+        for number, begin in remaining:
+            work(number, begin, min(begin + PART_SAMPLES, samples))
+
+    helping = [_helpers(threads - 1).submit(take) for _ in range(min(threads, len(_parts(samples))) - 1)]
+    try:
+        take()
+    finally:
+        begun = [one for one in helping if not one.cancel()]
+        wait(begun)
+    for one in begun:
+        one.result()
+
+
 @dataclass(frozen=True)
 class NumbaEngine(NumpyEngine):
-    """threads: how many parts of the samples run at once; one for columns, energies and kinematics."""
+    """threads: how many share the samples; one for columns, energies and kinematics."""
 
     name: ClassVar[str] = "numba"
     threads: int = 1
 
     def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
-        """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
-        if self.threads > 1:
-            blocks = -(-samples // KERNEL_BLOCK_SAMPLES)
-            cuts = np.minimum(samples, KERNEL_BLOCK_SAMPLES * (blocks * np.arange(self.threads + 1) // self.threads))
-            getattr(kernels("parallel"), kernel)(*fixed, cuts, *out)
+        """Run a kernel over all samples, or over parts of them on several threads."""
+        compiled = getattr(kernels("drivers"), kernel)
+        if self.threads == 1:
+            compiled(*fixed, 0, samples, *out)
         else:
-            getattr(kernels("drivers"), kernel)(*fixed, 0, samples, *out)
+            _shared_out(lambda _, begin, end: compiled(*fixed, begin, end, *out), samples, self.threads)
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
-        out = np.empty((chain.n, chain.n, 10, q.shape[1])) if out is None else out
+        out = np.zeros((chain.n, chain.n, 10, q.shape[1])) if out is None else out
         self._call("regressor", (*_geometry(chain), chain.joint, q, qd, qdd), q.shape[1], out)
         return out
 
@@ -73,11 +104,16 @@ class NumbaEngine(NumpyEngine):
         return out
 
     def gram(self, rows: RowBatch) -> Array:
-        size = rows.layout.size
-        h = np.zeros((self.threads, size, size))
-        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
-        self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
-        return np.asarray(h.sum(0))
+        size, samples = rows.layout.size, rows.q.shape[1]
+        fixed = (*_rows(rows), *writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd))
+        compiled = kernels("drivers").gram
+        if self.threads == 1:
+            h = np.zeros((size, size))
+            compiled(*fixed, 0, samples, h)
+            return h
+        parts = np.zeros((len(_parts(samples)), size, size))
+        _shared_out(lambda k, begin, end: compiled(*fixed, begin, end, parts[k]), samples, self.threads)
+        return np.asarray(parts.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
