@@ -174,6 +174,16 @@ class Curve:
     def extremum(self, order: int) -> Extremum:
         """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps up or down the
         jerk is +∞ or −∞; a jump that may be rounding counts as if it took as long as the shorter span beside it."""
+        if order not in self._extrema:
+            self._extrema[order] = self._extremum(order)
+        return self._extrema[order]
+
+    @cached_property
+    def _extrema(self) -> dict[int, Extremum]:
+        """Those that were asked for."""
+        return {}
+
+    def _extremum(self, order: int) -> Extremum:
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found
