@@ -322,9 +322,15 @@ class CapsuleDistance:
     def _flats(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments from flat obstacles (F, N), and its derivatives (F, bodies, N) by joints of the
         tree if wanted: z·(x × n) + n·(o × z), of a joint about z through o that moves the point x of normal n."""
-        bodies = [self.bodies[index] for _, index in self.flat]
-        ends = [np.array([at.point(b.joint, getattr(b, end)) for b in bodies]) for end in ("start", "end")]
-        distance, (point, normal) = np.empty((len(bodies), at.samples)), np.empty((2, len(bodies), 3, at.samples))
+        index = [index for _, index in self.flat]
+        joint, own_ends, _, every = self._packed
+        carrier = np.maximum(joint[index], 0)
+        frame, origin, moving = at.rotation[carrier], at.origin[carrier], (joint[index] != BASE)[:, None, None]
+        ends = [
+            np.where(moving, np.einsum("fabN,fb->faN", frame, x) + origin, x[:, :, None])
+            for x in own_ends[index].swapaxes(0, 1)
+        ]
+        distance, (point, normal) = np.empty((len(index), at.samples)), np.empty((2, len(index), 3, at.samples))
         for obstacle in dict.fromkeys(flat for flat, _ in self.flat):
             own = [k for k, (flat, _) in enumerate(self.flat) if flat is obstacle]
             start, end = (np.concatenate(list(one[own]), axis=1) for one in ends)
@@ -334,14 +340,14 @@ class CapsuleDistance:
                 whole[own] = part.reshape(3, len(own), -1).swapaxes(0, 1)
         if not derivatives:
             return distance, np.zeros((0, 0, 0))
-        axes, moves = at.rotation[:, :, 2], self._packed.moves[[index for _, index in self.flat]]
-        slides = at.dynamics.chain.prismatic[:, None, None]
-        turned = np.where(slides, 0.0, cross(at.origin, axes)) if slides.any() else cross(at.origin, axes)
-        lever = cross(point, normal)
-        dq = np.einsum("kcN,fcN->fkN", turned, normal) + np.einsum("kcN,fcN->fkN", axes, lever)
-        if slides.any():
-            dq = np.where(slides[None, :, 0], np.einsum("kcN,fcN->fkN", axes, normal), dq)
-        return distance, dq * moves[:, :, None]
+        axes, slides = at.rotation[:, :, 2], at.dynamics.chain.prismatic
+        lever, dq = cross(point, normal), np.zeros((len(index), len(axes), at.samples))
+        for k in np.flatnonzero(every[index].any(axis=0)):
+            if slides[k]:
+                dq[:, k] = (axes[k] * normal).sum(axis=1)
+            else:
+                dq[:, k] = (axes[k] * lever).sum(axis=1) + (cross(at.origin[k], axes[k]) * normal).sum(axis=1)
+        return distance, dq * every[index][:, :, None]
 
     def linearised_in_part(self, motion: Motion) -> LinearRows:
         """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes. Where
