@@ -4,8 +4,6 @@ the same numbers. ``default_engine`` prefers it, and falls back to NumPy where t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -15,10 +13,10 @@ import numpy as np
 
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.reference import Adjoints, Chain, LagrangeRows, NumpyEngine, Placements, RowBatch
+from exciter.dynamics.shared_work import parts, shared_out
 from exciter.errors import ExciterError
 from exciter.typing import Array
 
-PART_SAMPLES = 128  # that a thread takes at a time: two blocks of the kernels, so that no rounding inside one changes
 EXACT_SINE_ANGLE_RAD = 1e5  # beyond it the kernels reduce an angle with errors (``blocks.sin_cos``)
 NO_SEED = np.zeros((0, 0))
 
@@ -46,39 +44,10 @@ def _rows(rows: RowBatch) -> tuple[Any, ...]:
     return (*_geometry(chain), *structure, terms, layout.term_row, layout.term_column, weights)
 
 
-def _parts(samples: int) -> range:
-    """Where the parts begin that threads take, one after the other."""
-    return range(0, samples, PART_SAMPLES)
-
-
-@lru_cache(maxsize=4)
-def _helpers(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="exciter-kernels")
-
-
-def _shared_out(work: Callable[[int, int, int], None], samples: int, threads: int) -> None:
-    """``work(number, begin, end)`` of every part, by this thread and helpers that sleep in between. Whoever is free
-    takes the next one, so that a helper whose core is busy with something else holds nobody up for longer than a part;
-    one that had not begun when all were taken is not waited for."""
-    remaining = iter(enumerate(_parts(samples)))  # next() of it is atomic: one thread at a time runs Python
-
-    def take() -> None:
-        for number, begin in remaining:
-            work(number, begin, min(begin + PART_SAMPLES, samples))
-
-    helping = [_helpers(threads - 1).submit(take) for _ in range(min(threads, len(_parts(samples))) - 1)]
-    try:
-        take()
-    finally:
-        begun = [one for one in helping if not one.cancel()]
-        wait(begun)
-    for one in begun:
-        one.result()
-
-
 @dataclass(frozen=True)
 class NumbaEngine(NumpyEngine):
-    """threads: how many share the samples; one for columns, energies and kinematics."""
+    """threads: how many may share the samples, where that is faster (``shared_work``); one for columns, energies and
+    kinematics."""
 
     name: ClassVar[str] = "numba"
     threads: int = 1
@@ -89,7 +58,7 @@ class NumbaEngine(NumpyEngine):
         if self.threads == 1:
             compiled(*fixed, 0, samples, *out)
         else:
-            _shared_out(lambda _, begin, end: compiled(*fixed, begin, end, *out), samples, self.threads)
+            shared_out(kernel, lambda _, begin, end: compiled(*fixed, begin, end, *out), samples, self.threads)
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
@@ -111,9 +80,9 @@ class NumbaEngine(NumpyEngine):
             h = np.zeros((size, size))
             compiled(*fixed, 0, samples, h)
             return h
-        parts = np.zeros((len(_parts(samples)), size, size))
-        _shared_out(lambda k, begin, end: compiled(*fixed, begin, end, parts[k]), samples, self.threads)
-        return np.asarray(parts.sum(0))
+        sums = np.zeros((len(parts(samples)), size, size))
+        shared_out("gram", lambda k, begin, end: compiled(*fixed, begin, end, sums[k]), samples, self.threads)
+        return np.asarray(sums.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
