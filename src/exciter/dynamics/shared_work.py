@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 Work = Callable[[int, int, int], None]  # number of a part, its first sample, the one behind its last
-PART_SAMPLES = 128  # two blocks of the kernels, so that no rounding inside one depends on the parts
+PART_SAMPLES = 256  # four blocks of the kernels, so that no rounding inside one depends on the parts
 NEWEST_SHARE = 0.2  # that the newest call has in the mean time of a sample
 LEAST_GAIN = 0.9  # times that of one thread: helpers must do with that, or better
 CALLS_BETWEEN_LOOKS = 16  # at one thread, while helpers help
