@@ -18,7 +18,7 @@ def iterations(values: list[float], bar: float) -> int:
 
 
 def test_a_start_that_falls_fast_enough_goes_on():
-    values = list(np.linspace(0.0, -100.0, 60))
+    values = list(-100.0 * (1.0 - 0.9 ** np.arange(60)))
     assert iterations(values, bar=-100.0) == 60
     assert iterations(values, bar=np.inf) == 60
 
