@@ -17,7 +17,7 @@ from functools import lru_cache
 Work = Callable[[int, int, int], None]  # number of a part, its first sample, the one behind its last
 PART_SAMPLES = 256  # four blocks of the kernels, so that no rounding inside one depends on the parts
 NEWEST_SHARE = 0.2  # that the newest call has in the mean time of a sample
-LEAST_GAIN = 0.9  # times that of one thread: helpers must do with that, or better
+MOST_HELPED_SHARE = 0.9  # times that of one thread: helpers must do with that, or better
 CALLS_BETWEEN_LOOKS = 16  # at one thread, while helpers help
 FEWEST_CALLS_ALONE, MOST_CALLS_ALONE, RARER = 16, 4096, 4  # before helpers are tried again, more and more
 
@@ -53,7 +53,7 @@ class Pace:
             self.alone = mean
         self.left -= 1
         if look:
-            self._decide(gains=self.helped < LEAST_GAIN * self.alone)
+            self._decide(gains=self.helped < MOST_HELPED_SHARE * self.alone)
         elif shared and self.helped > self.alone:
             self._decide(gains=False)
 
