@@ -237,6 +237,8 @@ def absorb(factor: Array, rows: Array) -> None:
     """Triangular factor (c, c), by columns, of itself and rows (c, N), which are overwritten: LAPACK's dtpqrt. Not by
     SciPy's own function, which lets no other thread run meanwhile."""
     c, n = rows.shape
+    if not rows.size:
+        return
     panel = min(PANEL_COLUMNS, c)
     assert factor.flags.f_contiguous
     assert rows.flags.c_contiguous
