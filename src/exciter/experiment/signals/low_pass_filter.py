@@ -14,7 +14,7 @@ from math import pi
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from scipy import signal
+import scipy
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.analogue_filter import HIGHEST_FILTER_ORDER, AnalogResponse
@@ -110,21 +110,21 @@ class LowPass(ABC):
     def noise_bandwidth(self, rate: float) -> float:
         """[Hz] White noise comes out with the variance it would have behind an ideal low-pass of this width."""
         frequencies = np.linspace(0.0, self.stop(rate), 4096)
-        gain = np.abs(signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
+        gain = np.abs(scipy.signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
         return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
 
     def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
         """Samples at ``rate`` [Hz] along ``axis``, filtered; for motion. Equations: see ``ParallelFilter``."""
         padding = min(self.settle(rate), samples.shape[axis] - 1)
-        return np.asarray(signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
+        return np.asarray(scipy.signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
 
 
 @lru_cache(maxsize=64)
 def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
     """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
     ripple, wn = getattr(low_pass, "ripple", None), 2.0 * low_pass.cutoff / rate
-    zpk = signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
-    return np.asarray(signal.zpk2sos(*zpk)), float(np.abs(zpk[1]).max())
+    zpk = scipy.signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
+    return np.asarray(scipy.signal.zpk2sos(*zpk)), float(np.abs(zpk[1]).max())
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from scipy import stats
-from scipy.ndimage import maximum_filter1d
-from scipy.signal import welch
+import scipy
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
@@ -105,8 +103,8 @@ def trimmed_deviation(x: Array) -> Array:
     the median: differences of a quantised signal have a few values only."""
     count = max(1, round(KEPT_DIFFERENCES_FRACTION * len(x)))
     squares = np.partition(x.T**2, count - 1)[:, :count]
-    c = stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
-    remaining = 1.0 - 2.0 * c * stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
+    c = scipy.stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
+    remaining = 1.0 - 2.0 * c * scipy.stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
     return np.asarray(np.sqrt(squares.mean(axis=1) / remaining))
 
 
@@ -150,7 +148,7 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
     if len(columns) < 64:
         return None
     window = min(len(columns), 1 << max(8, int(np.log2(max(len(columns) // 4, 1)))))
-    frequency, power = welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
+    frequency, power = scipy.signal.welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
     found: list[float] = []
     for column, levels in zip(columns.T, power.T, strict=True):
         if (spread := float(column.std())) == 0.0:
@@ -242,7 +240,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
         raise RecordingError(wrong)
     second = np.diff(x, 2, axis=0)
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
-    frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
+    frequency, lines = scipy.signal.welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
     lines = lines[1:] / (4.0 * np.sin(np.pi * frequency[1:, None] / rate) ** 2) ** 2
     band = np.floor(6.0 * np.log2(frequency[1:] / frequency[1]) + 1e-9).astype(int)  # of a sixth of an octave
     starts = np.flatnonzero(np.diff(band, prepend=-1))
@@ -251,7 +249,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
     spectra = max(1, 2 * len(second) // length - 1)  # that were averaged
     freedom = 2.0 * np.maximum(1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * spectra)
-    visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
+    visible = np.maximum(VISIBLE_LEVEL_RATIO, scipy.stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
     return SignalSpectrum(frequency=centre, width=width, signal=signal, noise=noise, bandwidth=bandwidth, rate=rate)
@@ -263,7 +261,7 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
         return levels, levels, np.asarray(0.0)
     # The valley: where S f² is least, above the main motion and before a rise that only noise makes. Seen through a
     # maximum over an octave: there is no valley between the harmonics of a periodic motion.
-    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
+    covered = scipy.ndimage.maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
     share = np.cumsum(levels * width) / (levels * width).sum()
     first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
     start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import signal, stats
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers
@@ -79,10 +79,10 @@ class LogMotion:
         step = float(self.time[1] - self.time[0])
         found = list[Array]()
         for order in range(3):
-            b, a = signal.bilinear([top, *[0.0] * order], bottom, fs=1.0 / step)
+            b, a = scipy.signal.bilinear([top, *[0.0] * order], bottom, fs=1.0 / step)
             at_rest = values - values[0] if order else values
-            state = signal.lfilter_zi(b, a) * at_rest[0]
-            found.append(np.asarray(signal.lfilter(b, a, at_rest, zi=state)[0]))
+            state = scipy.signal.lfilter_zi(b, a) * at_rest[0]
+            found.append(np.asarray(scipy.signal.lfilter(b, a, at_rest, zi=state)[0]))
         return found[0], found[1], found[2]
 
     def alone(self, j: int, values: Array) -> Array:
@@ -413,7 +413,7 @@ def _judged(
         effective = len(r) / float(repeats[place])
         freedom = max(1.0, effective - basis.shape[1])
         spread *= np.sqrt(effective / freedom)  # the basis took its part of the samples that say something of their own
-        p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
+        p_value = count * 2.0 * float(scipy.stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
         found.append(JudgedTrace(size * size * power, share, size, min(1.0, p_value), j, k))
     return found
 

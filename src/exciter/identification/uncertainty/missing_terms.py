@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
@@ -110,7 +110,7 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
         return None
     missing = dict[int, MissingFriction]()
     std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
-    p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
+    p_values = 2.0 * scipy.stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
     for k, j in enumerate(every.at, start=first):
         share = every.power(k, j) * (values[k] / fit.noise[j]) ** 2
         if p_values[k] * len(every.at) < level and share > LEAST_MISSING_SHARE:
