@@ -53,6 +53,7 @@ from exciter.identification.following.follow_settings import FollowSettings as F
 from exciter.identification.actuators.actuator_settings import ActuatorSettings as ActuatorSettings
 from exciter.identification.actuators.actuator_settings import PositionControl as PositionControl
 from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSettings
+from exciter.cluster import Cluster as Cluster
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

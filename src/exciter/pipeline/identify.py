@@ -64,6 +64,7 @@ from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
 from exciter.validation.inertia_matrix import told_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
+from exciter.workers import HERE, Workers
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 #: formulations whose parameters are not those of joint torques
@@ -85,6 +86,7 @@ def identify(
     planned: given.AnyMotion | None = None,
     periods: int | None = None,
     data: Path | None = None,
+    workers: Workers = HERE,
     progress: Progress = unseen_progress,
     **changes: Any,
 ) -> Identified:
@@ -96,7 +98,9 @@ def identify(
     or estimators, by word or as objects. plan: of a staged experiment, an object or a file: it says where the log of
     each stage is, unless logs are given in the order of its stages, and which estimator they are for; this knows from
     it which run, and when, belongs to which stage. planned, periods: the motion that was sent, and how often it was run
-    through. data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
+    through. data: folder of the files that a recording.yaml names. workers: a ``Cluster``, whose
+    workers go through logs that are larger than memory, each where its file is. progress: is told each step as it
+    begins.
 
     >>> found = ex.identify(robot, log)
     >>> found.parameters["Fv1"].unit
@@ -124,7 +128,9 @@ def identify(
         what = "loads are found from torques" if loads else "methods are compared by torques"
         raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")
     stages = () if staged is None else staged.stages
-    ready = read_logs(robot, config, logs, validation, loads, stages=stages, data=data, progress=progress)
+    ready = read_logs(
+        robot, config, logs, validation, loads, stages=stages, data=data, workers=workers, progress=progress
+    )
     if staged is not None:
         ready = replace(ready, config=replace(ready.config, planned=staged.runs(ready.runs)))
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))

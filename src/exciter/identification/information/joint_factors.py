@@ -51,8 +51,8 @@ class JointFactors:
         out.flags.writeable = False
         return out
 
-    def where(self, chosen: BoolArray) -> JointFactors:
-        """Some of the pieces; chosen (G,)."""
+    def where(self, chosen: BoolArray | Index) -> JointFactors:
+        """Some of the pieces; chosen (G,), or their numbers."""
         return replace(self, blocks=tuple(block[chosen] for block in self.blocks))
 
     def of_joints(self, kept: Sequence[int]) -> JointFactors:
@@ -133,7 +133,8 @@ class JointFactors:
         blocks = list[Array]()
         for j, columns in enumerate(own):
             stacked = np.concatenate([_widened(part, j, columns) for part in parts], axis=1)
-            blocks.append(np.stack([_square(_there(one)) for one in stacked]))
+            made = [_square(_there(one)) for one in stacked]
+            blocks.append(np.array(made).reshape(len(made), len(columns), len(columns)))  # of no pieces, too
         return JointFactors(parts[0].size, own, tuple(blocks))
 
 

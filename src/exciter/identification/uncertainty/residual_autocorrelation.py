@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Protocol
 
@@ -23,6 +24,8 @@ from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.rows_of_run import RowsOfRun
 from exciter.typing import Array, Index
 
 MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
@@ -38,6 +41,7 @@ ERROR_GAP_INTERVALS = 1.5  #: intervals between samples, beyond which errors hav
 SAME_ESTIMATE_SIGMAS = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
 ESTIMATE_ROUNDING_FRACTION = 1e-9  # of the parameters over their σ: the same for data without noise
 Sums = tuple[Array, Array, Array, Array]
+RatedSums = tuple[tuple[float, Sums], ...]  #: by the rate of the rows [Hz]
 WHITENESS_TEST_LAGS = 20  # that the test looks at
 WHITENESS_TEST_LEVEL = 0.01  # of the test
 SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
@@ -294,18 +298,42 @@ def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0)
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(fit.compressed.fewest_instants)
-    found = correlations_at(stretches(equations.rows(), block, combinations), most)
+    here, elsewhere = equations.rows, list[RatedSums]()
+    if isinstance(equations, Problem) and equations.elsewhere:
+        here = partial(equations.rows_of, equations.here)
+        elsewhere = [sums for _, sums in equations.summed(sums_of_run, block, combinations, most)]
+    found = _correlations((_sums(stretches(here(), block, combinations), most), *elsewhere))
     return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
 
 
 def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> tuple[Correlation, ...]:
     """Of stretches at their rates, y being the residual and W what the leverage is of; lags up to ``most``."""
+    return _correlations([_sums(found, most)])
+
+
+def sums_of_run(rows: RowsOfRun, block: float, combinations: Array, most: int) -> RatedSums:
+    """What one run adds."""
+    return _sums(stretches(((0, one) for one in rows.rows()), block, combinations), most)
+
+
+def _sums(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> RatedSums:
     sums: dict[float, Sums] = {}
     for rate, pieces in found:
         for more in _lagged(pieces, most):
-            before = sums.get(rate)
-            kept = (np.zeros(1),) * len(more) if before is None else before
-            sums[rate] = (kept[0] + more[0], kept[1] + more[1], kept[2] + more[2], kept[3] + more[3])
+            sums[rate] = _plus(sums.get(rate), more)
+    return tuple(sums.items())
+
+
+def _plus(before: Sums | None, more: Sums) -> Sums:
+    if before is None:
+        return more
+    return before[0] + more[0], before[1] + more[1], before[2] + more[2], before[3] + more[3]
+
+
+def _correlations(parts: Iterable[RatedSums]) -> tuple[Correlation, ...]:
+    sums: dict[float, Sums] = {}
+    for rate, more in chain.from_iterable(parts):
+        sums[rate] = _plus(sums.get(rate), more)
     return tuple(
         Correlation(
             rate=rate,
