@@ -23,7 +23,7 @@ from rich.text import Text
 
 from exciter.cluster import Cluster
 from exciter.errors import ExciterError, visible
-from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, VALIDATION_SEAL
+from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, FLEET_SEAL, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
@@ -70,6 +70,7 @@ def refuse_parts_of_sets(*paths: Path) -> None:
             ACTUATORS_SEAL,
             VALIDATION_SEAL,
             CAMPAIGN_SEAL,
+            FLEET_SEAL,
             *paper_seals(),
         ):
             if seal.owns(path):
