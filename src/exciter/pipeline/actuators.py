@@ -72,7 +72,7 @@ class Actuators:
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """By name: value, σ, 95 % interval, unit, status."""
+        """By name: value, σ and its degrees of freedom, 95 % interval, unit, status."""
         return self.table.parameters
 
     @property
@@ -86,7 +86,6 @@ class Actuators:
         fit, joints = self.fit, self.fit.robot.joint_names
         return {
             "parameters": self.table.rows(),
-            "degrees_of_freedom": fit.freedom,
             "drives": {
                 name: {word: finite_or_none(value) for word, value in numbers.items()}
                 for name, numbers in self.drives.items()

@@ -25,12 +25,11 @@ from exciter.identification.actuators.drive_simulator import (
 )
 from exciter.identification.actuators.linear_start import linear_start
 from exciter.identification.actuators.moved_links import payload_places
+from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
 from exciter.identification.actuators.shooting_fit import (
-    LAGS_OF_REPEATS,
     FittedDrives,
     Penalty,
     ShootingProblem,
-    correlated_scores,
     first_speed,
 )
 from exciter.identification.actuators.structure import structure_notes, wrong_structures
@@ -42,7 +41,7 @@ from exciter.identification.information.estimate import (
     GOOD_STD_PERCENT,
     INSIGNIFICANT,
     WEAK,
-    student_quantile,
+    student_interval,
 )
 from exciter.notes import Note, note, warning
 from exciter.robot.robot import Robot
@@ -54,15 +53,15 @@ SAME_RAD = 1e-9  #: a command that differs less from the measurement is the meas
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
 UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
-MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
 WRONG_FOR_DRIVES = ("unit of time", "unit of position", "command", "command is measured", "stuck command")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActuatorFit:
-    """numbers: the unknowns, at their start; fitted: where they are; covariance (p, p) of coordinates, freedom: degrees
-    of it. stretches: what was simulated. alike: populations, and their spread. untold: combinations in words."""
+    """numbers: the unknowns, at their start; fitted: where they are; covariance (p, p) of coordinates, freedom (p,) of
+    each σ, in degrees. stretches: what was simulated. alike: populations, and their spread. untold: combinations in
+    words."""
 
     robot: Robot
     settings: ActuatorSettings
@@ -70,7 +69,7 @@ class ActuatorFit:
     numbers: DriveNumbers
     fitted: FittedDrives
     covariance: Array
-    freedom: float
+    freedom: Array
     stretches: tuple[Stretch, ...]
     alike: tuple[Population, ...]
     untold: tuple[str, ...]
@@ -100,8 +99,8 @@ class ActuatorFit:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(p,) both: of a positive number by its logarithm, so that it stays positive."""
-        reach = student_quantile(level, self.freedom) * np.sqrt(np.diag(self.covariance))
-        return self.numbers.values(self.fitted.x - reach), self.numbers.values(self.fitted.x + reach)
+        low, high = student_interval(self.fitted.x, np.sqrt(np.diag(self.covariance)), self.freedom, level)
+        return self.numbers.values(low), self.numbers.values(high)
 
     @property
     def correlation(self) -> Array:
@@ -209,14 +208,7 @@ def fit_actuators(
         # what the samples would say by themselves, near here: the prior taken off again
         right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
         alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
-    bread = inverse(fitted.information + weight)
-    effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
-    freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
-    # what was fitted took its part of the few samples that say something of their own
-    widened = min(effective / freedom, MOST_WIDENED)
-    meat = widened * correlated_scores(fitted.scores, int(np.ceil(LAGS_OF_REPEATS * float(fitted.repeats.max()))))
-    covariance = bread @ (meat + weight) @ bread
-    covariance = 0.5 * (covariance + covariance.T)
+    covariance, freedom = uncertainty(fitted, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     say("what residuals look like")
@@ -241,6 +233,17 @@ def fit_actuators(
             *structure_notes(structures, robot.joint_names),
         ),
     )
+
+
+def uncertainty(fitted: FittedDrives, weight: Array) -> tuple[Array, Array]:
+    """Covariance (p, p) of coordinates, and degrees of freedom (p,) of each σ; weight (p, p): of the prior, which is
+    known."""
+    bread, lags = inverse(fitted.information + weight), lags_of(fitted.repeats)
+    told = bread @ correlated_scores(fitted.scores, lags) @ bread
+    covariance = told + bread @ weight @ bread
+    freedom = np.maximum(1.0, fitted.left * (window_freedom(fitted.parts, lags) - 1.0))
+    freedom = freedom * (np.diag(covariance) / np.maximum(np.diag(told), 1e-300)) ** 2
+    return 0.5 * (covariance + covariance.T), freedom
 
 
 def inverse(matrix: Array) -> Array:

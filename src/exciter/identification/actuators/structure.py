@@ -30,13 +30,8 @@ from scipy import signal, stats
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, commanded
-from exciter.identification.actuators.shooting_fit import (
-    LAGS_OF_REPEATS,
-    ShootingProblem,
-    correlated_scores,
-    repeated,
-    robust_sigma,
-)
+from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
+from exciter.identification.actuators.shooting_fit import ShootingProblem, repeated, robust_sigma
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -408,11 +403,13 @@ def _judged(
         if share <= LEAST_EXPLAINED:
             continue
         scores = (free * rest).sum(axis=1)[:, None]
-        lags = int(np.ceil(LAGS_OF_REPEATS * float(repeats.max())))
-        spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
+        lags = lags_of(repeats)
+        degrees = window_freedom(np.split((free**2).sum(axis=1)[:, None], cuts), lags)
         effective = len(r) / float(repeats[place])
-        freedom = max(1.0, effective - basis.shape[1])
-        spread *= np.sqrt(effective / freedom)  # the basis took its part of the samples that say something of their own
+        # the basis took its part of the samples that say something of their own
+        left = max(1.0, effective - basis.shape[1] / r.shape[1]) / effective
+        spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0] / left))
+        freedom = max(1.0, left * (float(degrees[0]) - 1.0))
         p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
         found.append(JudgedTrace(size * size * power, share, size, min(1.0, p_value), j, k))
     return found
