@@ -24,6 +24,7 @@ from exciter.identification.actuators.drive_simulator import (
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
+from exciter.identification.actuators.lost_commands import with_lost_commands
 from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
 from exciter.identification.actuators.shooting_fit import (
@@ -302,7 +303,7 @@ def refuse_wrong(recording: Recording, robot: Robot) -> None:
 
 def whole(log: Recording, number: int) -> Stretch:
     assert log.command is not None
-    return Stretch(number, log.time, log.q, log.time, log.command)
+    return Stretch(number, log.time, log.q, *with_lost_commands(log.time, log.command))
 
 
 def cut(log: Stretch, seconds: float) -> list[Stretch]:
