@@ -34,6 +34,7 @@ from exciter.identification.actuators.shooting_fit import (
     first_speed,
 )
 from exciter.identification.actuators.structure import structure_notes, wrong_structures
+from exciter.identification.actuators.structure_bias import structure_errors
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
     FAIR,
@@ -210,12 +211,13 @@ def fit_actuators(
         right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
         alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
     covariance, freedom = uncertainty(fitted, weight)
-    std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
-    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     say("what residuals look like")
     wholes = [whole(log, k) for k, log in enumerate(logs)]
     firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
     structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
+    covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
+    std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
+    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     return ActuatorFit(
         robot=robot,
         settings=settings,

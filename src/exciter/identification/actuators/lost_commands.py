@@ -1,8 +1,8 @@
 """Commands of samples that a log lost: the drive got them all the same.
 
-A straight line over a gap cuts the corners of a motion, by q̈ h²/2 at its middle, which the simulated drive follows: of
-one sample in a hundred that is a quarter of σ of virtual robots, and no noise. Commands that a cubic spline tells
-better than a line, where every second sample is left out, are filled by the spline; those that jump stay as they are."""
+A straight line over a gap cuts the corners of a motion, by q̈ h²/2 at its middle, which the simulated drive follows:
+of one sample in a hundred that is a quarter of σ of virtual robots, and no noise. Commands that a cubic spline tells
+better than a line, where every second sample is left out, are filled by the spline; those that jump, by the line."""
 
 from __future__ import annotations
 

@@ -235,7 +235,8 @@ def _consistent(size: float) -> bool:
 @dataclass(frozen=True, eq=False)
 class FoundStructure:
     """Of a joint (number): family, in words with its size, part of the residual's variance that it explains, families
-    that explain nearly as much; p_value of so much by chance, with all that was tried."""
+    that explain nearly as much; p_value of so much by chance, with all that was tried. likely: number and size of every
+    shape that explains nearly as much, its own first."""
 
     joint: int
     family: str
@@ -244,6 +245,7 @@ class FoundStructure:
     share: float
     rivals: tuple[str, ...]
     p_value: float
+    likely: tuple[tuple[int, float], ...]
 
 
 def wrong_structures(
@@ -258,14 +260,14 @@ def wrong_structures(
         return ()
     here, sigma = numbers.at(x), robust_sigma(residuals)
     by_theta, by_state = problem.slopes(x, first_states, simulated, None)
-    motions = _motions(simulator, here, logs, first_states)
+    motions = log_motions(simulator, here, logs, first_states)
     tried = {int(j): [shapes(one, int(j)) for one in motions] for j in looked}
     count = sum(len(of_logs[0]) for of_logs in tried.values())
     traces, found = dict[int, list[list[Array]]](), list[FoundStructure]()
     for place in range(max(map(len, problem.limbs))):
         group = [limb[place] for limb in problem.limbs if place < len(limb) and limb[place] in tried]
         if group:
-            traces |= _traces(problem, here, first_states, motions, group, tried, TRIED_PART * sigma)
+            traces |= shape_traces(problem, here, first_states, motions, group, tried, TRIED_PART * sigma)
     for limb in problem.limbs:
         own = {j: traces[j] for j in limb if j in traces}
         known = _columns(limb, by_theta, by_state)
@@ -274,7 +276,7 @@ def wrong_structures(
     return tuple(found)
 
 
-def _motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], states: Array) -> list[LogMotion]:
+def log_motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], states: Array) -> list[LogMotion]:
     """Of every log."""
     spacing = max(simulator.step, FINE_S)
     fine = [Stretch(s.log, _even(s.time, spacing), np.zeros((0, simulator.n)), s.command_time, s.command) for s in logs]
@@ -300,7 +302,7 @@ def _even(time: Array, spacing: float) -> Array:
     return np.asarray(time[0] + spacing * np.arange(int(np.ceil((time[-1] - time[0]) / spacing)) + 1))
 
 
-def _traces(
+def shape_traces(
     problem: ShootingProblem,
     here: Numbers,
     states: Array,
@@ -446,14 +448,18 @@ def _selected(
             break
         best = max(sure)
         own = tried[best.joint][0]
-        rivals = {
-            own[one.shape].family: None
+        near = [
+            one
             for one in sorted(sure, reverse=True)
             if one.joint == best.joint and one.gain > NEARLY_AS_MUCH * best.gain
-        }
+        ]
+        rivals = {own[one.shape].family: None for one in near}
         family, words = own[best.shape].family, own[best.shape].words(best.size)
         rivals.pop(family)
-        found.append(FoundStructure(best.joint, family, words, best.size, best.share, tuple(rivals), best.p_value))
+        likely = tuple((one.shape, one.size) for one in near)
+        found.append(
+            FoundStructure(best.joint, family, words, best.size, best.share, tuple(rivals), best.p_value, likely)
+        )
         column = columns[best.joint, best.shape]
         free = column - basis @ (basis.T @ column)
         basis = np.column_stack([basis, free / np.linalg.norm(free)])
