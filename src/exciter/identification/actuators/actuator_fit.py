@@ -14,7 +14,7 @@ from exciter.experiment.quality.quality import check
 from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.actuators.alike import LEAST_SPREAD, Population, populations, pull_together
-from exciter.identification.actuators.control_law import control_gains
+from exciter.identification.actuators.control_law import clamped_commands, control_gains
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import (
     SOFT_FRICTION,
@@ -231,6 +231,7 @@ def fit_actuators(
         untold=(named := tuple(dict.fromkeys(untold))),
         notes=(
             *from_where,
+            *clamped_commands(robot, np.vstack([log.command for log in logs if log.command is not None])),
             *of_simulator,
             *remarks(robot, numbers, fitted, found, named, logs),
             *structure_notes(structures, robot.joint_names),

@@ -93,8 +93,10 @@ class LogMotion:
 
     def ahead(self, j: int, lag: tuple[Array, Array, Array]) -> Array:
         """(T, n) torque of a motor that must be ahead of its links, where the encoder is on their side."""
-        rotor, damping = self.numbers["armature"][j], self.numbers["damping"][j]
-        return self.alone(j, rotor * lag[2] + damping * lag[1])
+        rotor, damping, dry = (self.numbers[word][j] for word in ("armature", "damping", "friction"))
+        v = self.v[:, j]
+        turns = np.tanh((v + lag[1]) / SIGN_SPEED) - np.tanh(v / SIGN_SPEED)  # friction is where the motor moves
+        return self.alone(j, rotor * lag[2] + damping * lag[1] + dry * turns)
 
 
 @dataclass(frozen=True, eq=False)
