@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from exciter.dynamics.engine import default_engine
 from exciter.errors import ExciterError
 from exciter.identification.actuators.drive_numbers import DriveNumbers
-from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch
+from exciter.identification.actuators.drive_simulator import DriveSimulator, Rolled, Stretch
+from exciter.identification.actuators.loop_slopes import LoopSlopes
 from exciter.typing import Array
 
 COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, and in units of a kind
@@ -75,7 +77,10 @@ class ShootingProblem:
         self.state_colours = [
             [limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))
         ]
-        self.rollouts = 0
+        self.rollouts = self.passes = 0
+        varies = simulator.robot.coupling is None and default_engine().name == "numba"
+        self.variations = LoopSlopes(simulator, numbers) if varies else None
+        self._last: tuple[list[Array], list[Rolled]] | None = None
 
     def begin(self) -> Array:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
@@ -85,12 +90,28 @@ class ShootingProblem:
         numbers = self.numbers.at(x)
         self.rollouts += 1
         model = self.simulator.with_numbers(numbers, softness)
-        return self.simulator.roll(model, numbers, states, self.stretches)
+        (rolled,) = self.simulator.rolled([(model, numbers, states)], self.stretches)
+        said = [one.said for one in rolled]
+        self._last = said, rolled
+        return said
 
     def slopes(
         self, x: Array, states: Array, now: list[Array], softness: float | None
     ) -> tuple[list[Array], list[Array]]:
-        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs."""
+        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs. now: what was simulated
+        there."""
+        if self.variations is None:
+            return self.differences(x, states, now, softness)
+        if self._last is None or self._last[0] is not now:
+            self.simulate(x, states, softness)
+        assert self._last is not None
+        self.passes += 1
+        return self.variations.at(x, self.stretches, self._last[1], softness)
+
+    def differences(
+        self, x: Array, states: Array, now: list[Array], softness: float | None
+    ) -> tuple[list[Array], list[Array]]:
+        """The same by differences of roll-outs, for robots of which no variational equations are known."""
         unknowns, n = self.numbers.unknowns, self.simulator.n
         runs = list[tuple[object, dict[str, Array], Array]]()
         here = self.numbers.at(x)
