@@ -53,6 +53,7 @@ LEAST_SAMPLES = 50  #: of a log
 LEAST_MOTION_RAD = 1e-3  #: by which a joint must move for its drive to be found
 SAME_RAD = 1e-9  #: a command that differs less from the measurement is the measurement
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
+SOFT_STEP = 3.0  #: in σ: a step that ends the search with smoothed friction, which is where the next begins
 UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
@@ -187,6 +188,7 @@ def fit_actuators(
         x,
         prior,
         softness=SOFT_FRICTION,
+        close=SOFT_STEP,
         iterations=SOFT_ITERATIONS,
         tell=lambda w: say(f"smoothed friction: {w}"),
         before=before,

@@ -17,16 +17,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from exciter.dynamics.engine import default_engine
 from exciter.errors import ExciterError
 from exciter.identification.actuators.drive_numbers import DriveNumbers
-from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch
+from exciter.identification.actuators.drive_simulator import DriveSimulator, Rolled, Stretch
+from exciter.identification.actuators.loop_slopes import LoopSlopes
 from exciter.typing import Array
 
 COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, and in units of a kind
 POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
 LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
 LARGEST_DELAY_STEP_S = 2e-3
-CONVERGED_COST = 1e-6  #: relative decrease of the cost that ends a search
+CONVERGED_STEP = 0.1  #: in σ of all unknowns together: a step that ends a search, since the next is its square
+CONVERGED_COST = 0.1  #: decrease of the cost that does, of the square of such a step: friction that holds has kinks
+REFUSED_DAMPING = 1e-3  #: Levenberg's, at least, after a step that was no good
+SETTLED_COST = 1e-2  #: relative decrease of the cost, after which σ of residuals stays what it is
 LARGEST_DAMPING = 1e8
 MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
@@ -78,7 +83,10 @@ class ShootingProblem:
         self.state_colours = [
             [limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))
         ]
-        self.rollouts = 0
+        self.rollouts = self.passes = 0
+        varies = simulator.robot.coupling is None and default_engine().name == "numba"
+        self.variations = LoopSlopes(simulator, numbers) if varies else None
+        self._last: tuple[list[Array], list[Rolled]] | None = None
 
     def begin(self) -> Array:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
@@ -88,12 +96,28 @@ class ShootingProblem:
         numbers = self.numbers.at(x)
         self.rollouts += 1
         model = self.simulator.with_numbers(numbers, softness)
-        return self.simulator.roll(model, numbers, states, self.stretches)
+        (rolled,) = self.simulator.rolled([(model, numbers, states)], self.stretches)
+        said = [one.said for one in rolled]
+        self._last = said, rolled
+        return said
 
     def slopes(
         self, x: Array, states: Array, now: list[Array], softness: float | None
     ) -> tuple[list[Array], list[Array]]:
-        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs."""
+        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs. now: what was simulated
+        there."""
+        if self.variations is None:
+            return self.differences(x, states, now, softness)
+        if self._last is None or self._last[0] is not now:
+            self.simulate(x, states, softness)
+        assert self._last is not None
+        self.passes += 1
+        return self.variations.at(x, self.stretches, self._last[1], softness)
+
+    def differences(
+        self, x: Array, states: Array, now: list[Array], softness: float | None
+    ) -> tuple[list[Array], list[Array]]:
+        """The same by differences of roll-outs, for robots of which no variational equations are known."""
         unknowns, n = self.numbers.unknowns, self.simulator.n
         runs = list[tuple[object, dict[str, Array], Array]]()
         here = self.numbers.at(x)
@@ -153,48 +177,53 @@ class ShootingProblem:
         *,
         softness: float | None = None,
         iterations: int = 12,
+        close: float = CONVERGED_STEP,
         tell: Callable[[str], None] | None = None,
         before: Callable[[Array], None] | None = None,
     ) -> FittedDrives:
-        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first step."""
+        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first
+        step. close: a step that ends the search, in σ."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
+        near = settled = False
         if not all(np.isfinite(said).all() for said in simulated):
             raise ExciterError(
                 "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
             )
         for count in range(iterations + 1):
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
-            sigma, repeats = robust_sigma(residuals), repeated(residuals)
+            if not settled:
+                sigma, repeats, settled = robust_sigma(residuals), repeated(residuals), near
             by_theta, by_state = self.slopes(x, states, simulated, softness)
-            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
+            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats, settled)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
             if before is not None and count == 0:
                 before(information)
-            last = count == iterations
-            improved = False
-            right = gradient - prior.weight @ (x - prior.mean)
-            while not last and damping < LARGEST_DAMPING:
-                left = information + prior.weight
+            improved, done = False, count == iterations
+            left, right = information + prior.weight, gradient - prior.weight @ (x - prior.mean)
+            while not done and damping < LARGEST_DAMPING:
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
                 step, moved = self._step(np.asarray(step, dtype=float))
                 tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
+                done = float(step @ left @ step) < close**2 or abs(cost - new) < CONVERGED_COST * close**2
                 if new < cost:
                     improved, damping = True, max(0.1 * damping, 1e-10)
                     break
-                damping = max(10.0 * damping, 1e-6)
+                damping = max(10.0 * damping, REFUSED_DAMPING)
             if tell is not None:
                 rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
                 tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
-            if not improved or (done := (cost - new) < CONVERGED_COST * cost):
-                if improved and done:
-                    x, states, simulated = tried_x, tried_states, tried
+            if improved:
+                near = near or cost - new < SETTLED_COST * cost
+                x, states, simulated = tried_x, tried_states, tried
+            if done or not improved:
                 break
-            x, states, simulated = tried_x, tried_states, tried
+        residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
+        sigma, repeats = robust_sigma(residuals), repeated(residuals)
         information, scores, parts, left = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
             x=x,
@@ -229,30 +258,32 @@ class ShootingProblem:
         states: Array,
         sigma: Array,
         repeats: Array,
+        curved: bool,
     ) -> tuple[Array, Array, list[tuple[Array, Array]]]:
         """Information and gradient of θ with states eliminated, residuals weighted; for each stretch the step of its
-        state as (A, b): b + A · step of θ."""
+        state as (A, b): b + A · step of θ. curved: information is the curvature of the loss, which Newton's steps take
+        near the minimum, and not that of its weights, which is safe far from it."""
         p, n, begun = len(self.numbers.unknowns), self.simulator.n, self.begin()
         information, gradient = np.zeros((p, p)), np.zeros(p)
         back = list[tuple[Array, Array]]()
         for s, residual in enumerate(residuals):
             scaled = residual / sigma
-            weight = np.ones_like(scaled)
+            weight, slope, size = np.ones_like(scaled), scaled, np.abs(scaled)
             if self.loss is not None:
-                weight = np.minimum(1.0, self.loss / np.maximum(np.abs(scaled), 1e-12))
+                slope = np.clip(scaled, -self.loss, self.loss)
+                weight = (size <= self.loss) if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
             root = np.sqrt(weight / repeats) / sigma
-            theta = (by_theta[s] * root[:, :, None]).reshape(-1, p)
-            state = (by_state[s] * root[:, :, None]).reshape(-1, 2 * n)
-            r = (residual * root).ravel()
-            xx, right = state.T @ state, state.T @ r
+            scores = (slope / (sigma * repeats)).ravel()
+            every_theta, every_state = by_theta[s].reshape(-1, p), by_state[s].reshape(-1, 2 * n)
+            theta, state = every_theta * root.reshape(-1, 1), every_state * root.reshape(-1, 1)
+            xx, mixed, right = state.T @ state, state.T @ theta, every_state.T @ scores
             tie = np.zeros(2 * n)
             tie[n:] = STATE_VELOCITY_SIGMA**-2
             right = right - tie * (states[s] - begun[s])
             xx[np.diag_indices(2 * n)] += tie + 1e-9 * np.diag(xx).max()
-            solved = np.linalg.solve(xx, np.column_stack([right, state.T @ theta]))
-            free = theta - state @ solved[:, 1:]
-            information += theta.T @ free
-            gradient += theta.T @ r - theta.T @ (state @ solved[:, 0])
+            solved = np.linalg.solve(xx, np.column_stack([right, mixed]))
+            information += theta.T @ theta - mixed.T @ solved[:, 1:]
+            gradient += every_theta.T @ scores - mixed.T @ solved[:, 0]
             back.append((-solved[:, 1:], solved[:, 0]))
         return 0.5 * (information + information.T), gradient, back
 
