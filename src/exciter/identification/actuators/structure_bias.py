@@ -3,8 +3,10 @@
 Numbers of the drives take what they can of a trace that no number describes. How much: the trace of the named structure
 (``structure``), of the size that its residual says, is regressed on the slopes of the fit, as the fit does it, in its
 stretches and with its weights. The numbers that drives and structure would have together are off by that much from
-those that were found; where other shapes explain nearly as much, by as much as the worst of them says. It counts as
-an error of its own beside that of the scatter, as friction that torques lack does in ``identify``."""
+those that were found; where other shapes explain nearly as much, by as much as the worst of them says. Of what lasts
+in the residual the trace explains a share; what is left is of the structure, too, in all likelihood, and is taken to
+have moved numbers as the trace did: as much as the share's root says. All that counts as an error of its own beside
+that of the scatter, as friction that torques lack does in ``identify``."""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ def structure_errors(
 ) -> Array:
     """(p, p): what structures add to the covariance of the coordinates; arguments as of ``structure_shifts``."""
     added = np.zeros_like(weight)
-    for shifts in structure_shifts(problem, fitted, found, logs, first_states, weight) if found else ():
-        worst = np.where(shifts[0] < 0.0, -1.0, 1.0) * np.abs(shifts).max(axis=0)
-        added += np.outer(worst, worst)
+    shifts = structure_shifts(problem, fitted, found, logs, first_states, weight) if found else ()
+    for one, moved in zip(found, shifts, strict=True):
+        worst = np.where(moved[0] < 0.0, -1.0, 1.0) * np.abs(moved).max(axis=0)
+        added += np.outer(worst, worst) / one.share
     return added
 
 
