@@ -204,12 +204,14 @@ class ShootingProblem:
             left, right = information + prior.weight, gradient - prior.weight @ (x - prior.mean)
             while not done and damping < LARGEST_DAMPING:
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
-                step, moved = self._step(np.asarray(step, dtype=float))
+                wanted = np.asarray(step, dtype=float)
+                step, moved = self._step(wanted)
                 tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
                 done = float(step @ left @ step) < close**2 or abs(cost - new) < CONVERGED_COST * close**2
+                done = done and np.array_equal(step, wanted)  # far off σ is large, and a delay goes 2 ms at a time
                 if new < cost:
                     improved, damping = True, max(0.1 * damping, 1e-10)
                     break
