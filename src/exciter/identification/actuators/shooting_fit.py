@@ -211,7 +211,8 @@ class ShootingProblem:
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
                 done = float(step @ left @ step) < close**2 or abs(cost - new) < CONVERGED_COST * close**2
-                done = done and np.array_equal(step, wanted)  # far off σ is large, and a delay goes 2 ms at a time
+                free = np.array_equal(step, wanted)  # far off σ is large, and a delay goes 2 ms at a time
+                done = done and free
                 if new < cost:
                     improved, damping = True, max(0.1 * damping, 1e-10)
                     break
@@ -220,7 +221,7 @@ class ShootingProblem:
                 rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
                 tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
             if improved:
-                near = near or cost - new < SETTLED_COST * cost
+                near = near or (free and cost - new < SETTLED_COST * cost)
                 x, states, simulated = tried_x, tried_states, tried
             if done or not improved:
                 break
