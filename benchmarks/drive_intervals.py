@@ -48,7 +48,7 @@ TREES = {
     12: [(3, -1)] * 4,
     29: [(6, -1), (6, -1), (3, -1), (7, 2), (7, 2)],  # legs, waist, arms
 }
-DRAWS = {1: 40, 3: 40, 6: 20, 12: 7, 29: 2}
+DRAWS = {1: 60, 3: 30, 6: 12, 12: 5, 29: 2}
 KINDS = ("armature", "damping", "friction")
 STEP, RATE, SECONDS = 0.001, 200.0, 10.0
 ENCODER_STEP, NOISE, JITTER_S, LOST = 3e-5, 5e-5, 1e-4, 0.01
