@@ -28,8 +28,8 @@ COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, a
 POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
 LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
 LARGEST_DELAY_STEP_S = 2e-3
-CONVERGED_STEP = 0.1  #: in σ of all unknowns together: a step that ends a search, since the next is its square
-CONVERGED_COST = 0.1  #: decrease of the cost that does, of the square of such a step: friction that holds has kinks
+CONVERGED_STEP = 0.03  #: in σ of all unknowns together: a step that ends a search, since the next is its square
+CONVERGED_COST = 1.0  #: decrease of the cost that does, over the square of such a step: friction that holds has kinks
 REFUSED_DAMPING = 1e-3  #: Levenberg's, at least, after a step that was no good
 SETTLED_COST = 1e-2  #: relative decrease of the cost, after which σ of residuals stays what it is
 LARGEST_DAMPING = 1e8
@@ -53,7 +53,7 @@ class FittedDrives:
     """x (p,): coordinates; states (S, 2 n); simulated: encoder positions of each stretch. information (p, p): of the
     samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ
     (n,) [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted
-    once."""
+    once; passes: of the variational equations along one of them, each about as long as a roll-out."""
 
     x: Array
     states: Array
@@ -63,6 +63,7 @@ class FittedDrives:
     sigma: Array
     repeats: Array
     rollouts: int
+    passes: int
     cost: float
     trace: tuple[float, ...] = field(default=())
 
@@ -223,7 +224,7 @@ class ShootingProblem:
         sigma, repeats = robust_sigma(residuals), repeated(residuals)
         information, scores = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
-            x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
+            x, states, simulated, information, scores, sigma, repeats, self.rollouts, self.passes, cost, tuple(trace)
         )
 
     def _step(self, step: Array) -> tuple[Array, Array]:
