@@ -106,6 +106,7 @@ class Actuators:
             "comparisons": [one.to_dict() for one in self.comparisons],
             "notes": [str(one) for one in fit.notes],
             "rollouts": fit.fitted.rollouts,
+            "variational_passes": fit.fitted.passes,
             "settings": {ACTUATORS: written(fit.settings)},
             "simulator": {"step": fit.simulator.step, "integrator": fit.simulator.integrator},
             "robot": robot_data(fit.robot, description_hash(fit.robot)),

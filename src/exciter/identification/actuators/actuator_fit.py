@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from exciter.identification.actuators.shooting_fit import (
     ShootingProblem,
     first_speed,
 )
-from exciter.identification.actuators.structure import structure_notes, wrong_structures
+from exciter.identification.actuators.structure import FoundStructure, structure_notes, wrong_structures
 from exciter.identification.actuators.structure_bias import structure_errors
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
@@ -53,7 +53,7 @@ LEAST_SAMPLES = 50  #: of a log
 LEAST_MOTION_RAD = 1e-3  #: by which a joint must move for its drive to be found
 SAME_RAD = 1e-9  #: a command that differs less from the measurement is the measurement
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
-SOFT_STEP = 3.0  #: in σ: a step that ends the search with smoothed friction, which is where the next begins
+SOFT_STEP = 1.0  #: in σ: a step that ends the search with smoothed friction, which is where the next begins
 UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
@@ -151,12 +151,15 @@ def fit_actuators(
     settings: ActuatorSettings,
     tell: Callable[[str], None] | None = None,
     held: Sequence[Recording] = (),
+    examined: bool = True,
 ) -> ActuatorFit:
     """Numbers of the drives for which the simulated robot does what the encoder said. held: logs that are looked at
-    only, so that a useless one is refused before and not after the fit."""
+    only, so that a useless one is refused before and not after the fit. examined: whether a wrong structure is looked
+    for in residuals, and logs for what is plainly wrong."""
     say = tell or (lambda words: None)
     refuse_others(robot)  # before a log is asked how a free base moved
-    logs = [checked(recording.arranged(robot), robot, settings) for recording in recordings]
+    asked = settings if examined else replace(settings, accept_problems=True)
+    logs = [checked(recording.arranged(robot), robot, asked) for recording in recordings]
     for recording in held:
         refuse_commandless(recording)
         if not settings.accept_problems:
@@ -213,11 +216,13 @@ def fit_actuators(
         right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
         alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
     covariance, freedom = uncertainty(fitted, weight)
-    say("what residuals look like")
-    wholes = [whole(log, k) for k, log in enumerate(logs)]
-    firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
-    structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
-    covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
+    structures = tuple[FoundStructure, ...]()
+    if examined:
+        say("what residuals look like")
+        wholes = [whole(log, k) for k, log in enumerate(logs)]
+        firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
+        structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
+        covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     return ActuatorFit(

@@ -129,9 +129,7 @@ class DriveSimulator:
         """The same of several models at once."""
         return [[one.said for one in run] for run in self.rolled(runs, stretches)]
 
-    def rolled(
-        self, runs: Sequence[tuple[Any, Numbers, Array]], stretches: Sequence[Stretch]
-    ) -> list[list[Rolled]]:
+    def rolled(self, runs: Sequence[tuple[Any, Numbers, Array]], stretches: Sequence[Stretch]) -> list[list[Rolled]]:
         """The same with all states on the way."""
         from mujoco import rollout
 

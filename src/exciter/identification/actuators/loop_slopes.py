@@ -6,10 +6,10 @@ that f is what is left. Linearised along it:
 
     (M + A + h D̂) δa = ∂τ − (∂ID/∂q + Kp) δq − (∂ID/∂q̇ + D + Kd) δq̇ + δf,    ID(q, q̇, a) = M a + rigid(q, q̇, 0),
 
-without Kp and Kd where torque is at its limit. Friction that slips is ± its number; friction that holds is MuJoCo's soft
-constraint f = −D_c (a_c + b q̇) with M a_c = (M + h D̂) a. There M's change with q by the difference of both
-accelerations is left out, which is all that is not exact. Slopes of ID are those of the rigid bodies' kernels. The cost
-is about that of one roll-out, whatever the number of unknowns."""
+without Kp and Kd where torque is at its limit. Friction that slips is ± its number; friction that holds is MuJoCo's
+soft constraint f = −D_c (a_c + b q̇) with M a_c = (M + h D̂) a. Left out is only there what M's change with q does to the
+difference of both accelerations. Slopes of ID are those of the rigid bodies' kernels. The cost is about that of one
+roll-out, whatever the number of unknowns."""
 
 from __future__ import annotations
 

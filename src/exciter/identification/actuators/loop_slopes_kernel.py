@@ -100,9 +100,7 @@ def loop_slopes(
                     mass[i, k] = inertia[t, i, k]
                 mass[i, i] += rotor[i]
             factored(mass, m, lower)
-            held_friction(
-                count, sticks, lower, m, force, p, hard, rate, dv, dry[t], hardness, inverse, small, pull
-            )
+            held_friction(count, sticks, lower, m, force, p, hard, rate, dv, dry[t], hardness, inverse, small, pull)
             for s in range(count):
                 for c in range(columns):
                     force[sticks[s], c] += pull[s, c]

@@ -28,8 +28,8 @@ COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, a
 POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
 LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
 LARGEST_DELAY_STEP_S = 2e-3
-CONVERGED_STEP = 0.1  #: in σ of all unknowns together: a step that ends a search, since the next is its square
-CONVERGED_COST = 0.1  #: decrease of the cost that does, of the square of such a step: friction that holds has kinks
+CONVERGED_STEP = 0.03  #: in σ of all unknowns together: a step that ends a search, since the next is its square
+CONVERGED_COST = 1.0  #: decrease of the cost that does, over the square of such a step: friction that holds has kinks
 REFUSED_DAMPING = 1e-3  #: Levenberg's, at least, after a step that was no good
 SETTLED_COST = 1e-2  #: relative decrease of the cost, after which σ of residuals stays what it is
 LARGEST_DAMPING = 1e8
@@ -54,7 +54,8 @@ class FittedDrives:
     samples alone, by as many as say something of their own; scores: of each stretch's samples (N, p), in order of time;
     parts (N, p): of each sample in the variance of each number. σ (n,) [rad] of residuals; repeats (n,): how many
     samples say one thing; left (p,): part of those that say something of their own, that the fit left, where they say
-    something of a number. rollouts: of the whole log, each counted once."""
+    something of a number. rollouts: of the whole log, each counted once; passes: of the variational equations along one
+    of them, each about as long as a roll-out."""
 
     x: Array
     states: Array
@@ -66,6 +67,7 @@ class FittedDrives:
     repeats: Array
     left: Array
     rollouts: int
+    passes: int
     cost: float
     trace: tuple[float, ...] = field(default=())
 
@@ -239,6 +241,7 @@ class ShootingProblem:
             repeats=repeats,
             left=left,
             rollouts=self.rollouts,
+            passes=self.passes,
             cost=cost,
             trace=tuple(trace),
         )
