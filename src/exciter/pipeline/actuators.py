@@ -64,7 +64,7 @@ class Actuators:
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """By name: value, σ, 95 % interval, unit, status."""
+        """By name: value, σ and its degrees of freedom, 95 % interval, unit, status."""
         return self.table.parameters
 
     @property
@@ -78,7 +78,6 @@ class Actuators:
         fit, joints = self.fit, self.fit.robot.joint_names
         return {
             "parameters": self.table.rows(),
-            "degrees_of_freedom": fit.freedom,
             "drives": {
                 name: {word: finite_or_none(value) for word, value in numbers.items()}
                 for name, numbers in self.drives.items()
@@ -99,6 +98,7 @@ class Actuators:
             "comparisons": [one.to_dict() for one in self.comparisons],
             "notes": [str(one) for one in fit.notes],
             "rollouts": fit.fitted.rollouts,
+            "variational_passes": fit.fitted.passes,
             "settings": {ACTUATORS: written(fit.settings)},
             "simulator": {"step": fit.simulator.step, "integrator": fit.simulator.integrator},
             "robot": robot_data(fit.robot, description_hash(fit.robot)),
