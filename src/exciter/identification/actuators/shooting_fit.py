@@ -259,7 +259,8 @@ class ShootingProblem:
             weight, slope, size = np.ones_like(scaled), scaled, np.abs(scaled)
             if self.loss is not None:
                 slope = np.clip(scaled, -self.loss, self.loss)
-                weight = (size <= self.loss) if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
+                inside = (size <= self.loss).astype(float)
+                weight = inside if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
             root = np.sqrt(weight / repeats) / sigma
             scores = (slope / (sigma * repeats)).ravel()
             every_theta, every_state = by_theta[s].reshape(-1, p), by_state[s].reshape(-1, 2 * n)
