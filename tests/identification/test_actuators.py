@@ -90,7 +90,7 @@ EVERY_KIND = ("armature", "damping", "friction", "kp", "kd", "limit", "offset", 
 @pytest.mark.parametrize("integrator", ["implicitfast", "euler"])
 @pytest.mark.parametrize("softness", [None, 0.1])
 def test_variational_slopes_are_those_of_central_differences(robot, integrator, softness):
-    """Of every unknown and first state, at a torque limit that is reached now and then: within 1 % (rms), as
+    """Of every unknown and first state, at a torque limit that is reached now and then: within 1 % (rms), since
     differences cross that limit."""
     law = PositionControl(kp={"a": 60.0, "b": 25.0}, kd={"a": 1.5, "b": 0.6}, limit={"a": 3.0, "b": 1.0})
     asked = settings(unknown=EVERY_KIND, payload={"b": (0.1, 0.02, 0.0)}, control=law)

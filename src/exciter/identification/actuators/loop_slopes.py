@@ -25,7 +25,7 @@ from exciter.identification.actuators.drive_simulator import DriveSimulator, Rol
 from exciter.identification.actuators.moved_links import link_masses
 from exciter.robot.motion import Motion
 from exciter.robot.spatial import transform_inertia
-from exciter.typing import Array, Index
+from exciter.typing import Array, BoolArray, Index
 
 SLIPS = 1.0 - 1e-7  #: of its number, from which dry friction slips
 LOGARITHM_STEP = 1e-6  #: by which rotors and masses are moved to see how hard friction holds
@@ -73,6 +73,7 @@ class LoopSlopes:
         kernel = kernels("loop_slopes_kernel", "exciter.identification.actuators")
         by_theta = [np.zeros((len(s.time), n, len(x))) for s in stretches]
         by_state = [np.zeros((len(s.time), n, 2 * n)) for s in stretches]
+        every = np.arange(max(len(stretch.time) for stretch in stretches))
         ends = np.cumsum([0, *(len(one.q) - 1 for one in rolled)])
         for limb, own in zip(self.limbs, self.own, strict=True):
             m, p = len(limb), len(own)
@@ -100,22 +101,22 @@ class LoopSlopes:
                     of_joints[0],
                     *(one[part] for one in (torque, *fixed[1:])),
                     *of_joints[1:],
-                    np.ascontiguousarray(hardness[np.ix_(limb, own)]),
+                    np.ascontiguousarray(hardness[limb[:, None], own]),
                     *first.copy(),
                     at,
                     weights,
                     out,
                 )
-                by_theta[s][np.ix_(np.arange(len(at)), limb, own)] = out[:, :, :p] + said
-                by_state[s][np.ix_(np.arange(len(at)), limb, limb)] = out[:, :, p : p + m]
-                by_state[s][np.ix_(np.arange(len(at)), limb, n + limb)] = out[:, :, p + m :]
+                by_theta[s][np.ix_(every[: len(at)], limb, np.array(own, dtype=np.int64))] = out[:, :, :p] + said
+                by_state[s][np.ix_(every[: len(at)], limb, limb)] = out[:, :, p : p + m]
+                by_state[s][np.ix_(every[: len(at)], limb, n + limb)] = out[:, :, p + m :]
         return by_theta, by_state
 
     def _loop(self, here: Numbers, stretches: Sequence[Stretch], rolled: Sequence[Rolled]) -> _Loop:
         h, kp, kd = self.simulator.step, here["kp"], here["kd"]
         q, v = (np.concatenate([getattr(one, name)[:-1] for one in rolled]) for name in ("q", "v"))
         a = np.concatenate([np.diff(one.v, axis=0) for one in rolled]) / h
-        grids = [one.begin + h * np.arange(len(one.q) - 1) for one in rolled]
+        grids = [np.asarray(one.begin + h * np.arange(len(one.q) - 1), dtype=float) for one in rolled]
         told = np.concatenate([commanded(s, grid, here) for s, grid in zip(stretches, grids, strict=True)])
         told_rate = np.concatenate([_command_rate(s, grid, here) for s, grid in zip(stretches, grids, strict=True)])
         wanted = kp * (told - q) - kd * v + here["offset"]
@@ -159,7 +160,7 @@ class LoopSlopes:
         return chi
 
     def _forced(
-        self, unknown: Unknown, here: Numbers, loop: _Loop, implicit: Array, holds: Array, limb: Index, out: Array
+        self, unknown: Unknown, here: Numbers, loop: _Loop, implicit: Array, holds: BoolArray, limb: Index, out: Array
     ) -> None:
         """The torque (T, m) that a coordinate of one adds to the limb."""
         h, word = self.simulator.step, unknown.kind.word

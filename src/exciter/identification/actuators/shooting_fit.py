@@ -31,7 +31,8 @@ LARGEST_DELAY_STEP_S = 2e-3
 CONVERGED_STEP = 0.03  #: in σ of all unknowns together: a step that ends a search, since the next is its square
 CONVERGED_COST = 1.0  #: decrease of the cost that does, over the square of such a step: friction that holds has kinks
 REFUSED_DAMPING = 1e-3  #: Levenberg's, at least, after a step that was no good
-SETTLED_COST = 1e-2  #: relative decrease of the cost, after which σ of residuals stays what it is
+NEAR_COST = 1e-2  #: relative decrease of the cost, after which steps are Newton's
+SETTLED_COST = 1e-3  #: the same, after which σ of residuals stays what it is
 LARGEST_DAMPING = 1e8
 MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
@@ -187,7 +188,7 @@ class ShootingProblem:
         step. close: a step that ends the search, in σ."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
-        near = settled = False
+        near = settled = still = False
         if not all(np.isfinite(said).all() for said in simulated):
             raise ExciterError(
                 "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
@@ -195,9 +196,9 @@ class ShootingProblem:
         for count in range(iterations + 1):
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
             if not settled:
-                sigma, repeats, settled = robust_sigma(residuals), repeated(residuals), near
+                sigma, repeats, settled = robust_sigma(residuals), repeated(residuals), still
             by_theta, by_state = self.slopes(x, states, simulated, softness)
-            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats, settled)
+            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats, near)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
             if before is not None and count == 0:
@@ -223,7 +224,8 @@ class ShootingProblem:
                 rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
                 tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
             if improved:
-                near = near or (free and cost - new < SETTLED_COST * cost)
+                near = near or (free and cost - new < NEAR_COST * cost)
+                still = free and cost - new < SETTLED_COST * cost
                 x, states, simulated = tried_x, tried_states, tried
             if done or not improved:
                 break
@@ -277,7 +279,8 @@ class ShootingProblem:
             weight, slope, size = np.ones_like(scaled), scaled, np.abs(scaled)
             if self.loss is not None:
                 slope = np.clip(scaled, -self.loss, self.loss)
-                weight = (size <= self.loss) if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
+                inside = (size <= self.loss).astype(float)
+                weight = inside if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
             root = np.sqrt(weight / repeats) / sigma
             scores = (slope / (sigma * repeats)).ravel()
             every_theta, every_state = by_theta[s].reshape(-1, p), by_state[s].reshape(-1, 2 * n)
