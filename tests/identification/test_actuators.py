@@ -19,8 +19,10 @@ from exciter.files import HASHES
 from exciter.identification.actuators.actuator_fit import cut, fit_actuators, gains_of, remarks, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
+from exciter.identification.actuators.control_law import clamped_commands, control_gains
 from exciter.identification.actuators.drive_numbers import drive_numbers
 from exciter.identification.actuators.drive_simulator import drive_simulator
+from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import Penalty, ShootingProblem, repeated
 from exciter.identification.actuators.untold import combinations
 from support.driven_pendulum import (
@@ -82,19 +84,69 @@ def test_the_simulator_is_mujoco(robot):
     assert np.abs(found - q).max() < 1e-9
 
 
-def test_slopes_are_those_of_central_differences(robot):
-    posed = problem(robot, noisy(1, seconds=2.0), settings(unknown=("armature", "damping", "kp", "offset", "delay")))
+EVERY_KIND = ("armature", "damping", "friction", "kp", "kd", "limit", "offset", "bias", "delay", "mass", "payload")
+
+
+@pytest.mark.parametrize("integrator", ["implicitfast", "euler"])
+@pytest.mark.parametrize("softness", [None, 0.1])
+def test_variational_slopes_are_those_of_central_differences(robot, integrator, softness):
+    """Of every unknown and first state, at a torque limit that is reached now and then: within 1 % (rms), since
+    differences cross that limit."""
+    law = PositionControl(kp={"a": 60.0, "b": 25.0}, kd={"a": 1.5, "b": 0.6}, limit={"a": 3.0, "b": 1.0})
+    asked = settings(unknown=EVERY_KIND, payload={"b": (0.1, 0.02, 0.0)}, control=law)
+    numbers = drive_numbers(robot, asked, gains_of(robot, asked))
+    simulator = drive_simulator(
+        robot, SimulatorSettings(integrator=integrator), 1.0 / RATE, payload_places(robot, asked)
+    )
+    posed = ShootingProblem(simulator, numbers, cut(whole(noisy(1, seconds=2.0), 0), 2.0), None)
     x, states = posed.numbers.coordinates, posed.begin()
-    by_theta, by_state = posed.slopes(x, states, posed.simulate(x, states), None)
+    x[[u.kind.word == "delay" for u in posed.numbers.unknowns]] = 0.00213  # where commands have one rate
+    rollouts = posed.rollouts
+    by_theta, by_state = posed.slopes(x, states, posed.simulate(x, states, softness), softness)
+    assert posed.rollouts == rollouts + 1
     for k, unknown in enumerate(posed.numbers.unknowns):
         step = np.zeros(len(x))
-        step[k] = 1e-5
-        central = (posed.simulate(x + step, states)[0] - posed.simulate(x - step, states)[0]) / 2e-5
-        assert np.abs(by_theta[0][:, :, k] - central).max() < 1e-2 * np.abs(central).max(), unknown.name
-    moved_states = np.array(states)
-    moved_states[:, 3] += 1e-4
-    central = (posed.simulate(x, moved_states)[0] - posed.simulate(x, 2 * states - moved_states)[0]) / 2e-4
-    assert np.abs(by_state[0][:, :, 3] - central).max() < 1e-2 * np.abs(central).max()
+        step[k] = 1e-6
+        central = (posed.simulate(x + step, states, softness)[0] - posed.simulate(x - step, states, softness)[0]) / 2e-6
+        off = by_theta[0][:, :, k] - central
+        assert np.linalg.norm(off) < 1e-2 * np.linalg.norm(central), unknown.name
+    for k in range(4):
+        step = np.zeros_like(states)
+        step[:, k] = 1e-6
+        central = (posed.simulate(x, states + step, softness)[0] - posed.simulate(x, states - step, softness)[0]) / 2e-6
+        assert np.linalg.norm(by_state[0][:, :, k] - central) < 1e-2 * np.linalg.norm(central)
+
+
+def test_slopes_by_differences_are_the_variational_ones(robot):
+    """Limbs of their own, a number that both share; differences are what robots with followers have."""
+    asked = settings(unknown=("armature", "damping", "kp", "offset", "delay"), shared={"damping": ("*",)})
+    posed = problem(robot, noisy(1, seconds=2.0), asked)
+    x, states = posed.numbers.coordinates, posed.begin()
+    x[-1] = 0.00213
+    now = posed.simulate(x, states)
+    for ours, theirs in zip(posed.slopes(x, states, now, None), posed.differences(x, states, now, None), strict=True):
+        off, size = ours[0] - theirs[0], np.abs(theirs[0]).max(axis=(0, 1))
+        assert (np.abs(off).max(axis=(0, 1)) < 1e-2 * size).all()
+
+
+def test_fits_by_both_slopes_end_at_the_same_numbers(robot):
+    """Estimates within 0.01 σ, and σ within 1 %; the variational one with fewer roll-outs than there are unknowns'."""
+    asked, log = settings(), noisy(1, seconds=4.0)
+    numbers = drive_numbers(robot, asked, gains_of(robot, asked))
+    weight = np.diag(numbers.spreads**-2.0)
+    found = list[tuple[np.ndarray, np.ndarray, int]]()
+    for varies in (True, False):
+        posed = ShootingProblem(
+            drive_simulator(robot, SimulatorSettings(), 1.0 / RATE), numbers, [whole(log, 0)], 1.345
+        )
+        posed.variations = posed.variations if varies else None
+        fitted = posed.fit(numbers.coordinates, Penalty(numbers.coordinates, weight), iterations=20, close=0.01)
+        std = np.sqrt(np.diag(np.linalg.inv(fitted.information + weight)))
+        found.append((fitted.x, std, fitted.rollouts))
+    (x, std, few), (other, other_std, many) = found
+    assert (np.abs(x - other) < 1e-2 * std).all()
+    np.testing.assert_allclose(std, other_std, rtol=1e-2)
+    assert 4 * few < many
 
 
 def test_drives_of_a_robot_that_is_known(robot):
@@ -258,6 +310,45 @@ def test_gains_of_the_description(word, tmp_path):
     mixed = gains_of(robot, ActuatorSettings(control=PositionControl(kp={"b": 3.0}, limit={"a": 1.0})))
     assert (mixed["kp"][0], mixed["kp"][1], mixed["limit"][0]) == (gains["kp"][0], 3.0, 1.0)
     np.testing.assert_array_equal(mixed["kd"], gains["kd"])
+
+
+def test_a_dampratio_is_that_at_the_ref_of_the_joints(tmp_path):
+    """MuJoCo's compiler takes inertias where the file has the bodies, which ref calls another angle."""
+    robot = described(tmp_path, '<position joint="a" kp="60" dampratio="1"/><position joint="b" kp="25" kv="1"/>')
+    text = robot.file.read_text()
+    for name, ref in (("a", 0.4), ("b", 1.2)):
+        text = text.replace(f'<joint name="{name}"', f'<joint ref="{np.degrees(ref)}" name="{name}"')
+    robot.file.write_text(text)
+    model = mujoco.MjModel.from_xml_path(str(robot.file))
+    assert model.qpos0 == pytest.approx([0.4, 1.2])
+    assert gains_of(ex.load(robot.file), ActuatorSettings())["kd"][0] == pytest.approx(-model.actuator_biasprm[0, 2])
+
+
+@pytest.mark.parametrize(
+    "bounds", ['forcerange="-4 9"', 'gear="-2" forcerange="-4.5 2"'], ids=["as it is", "through the gear"]
+)
+def test_limits_that_differ_by_direction_are_told(bounds, tmp_path):
+    """Simulated as the smaller one both ways; not where settings say a limit."""
+    robot = described(tmp_path, f'<position joint="a" kp="60" kv="1" {bounds}/><position joint="b" kp="25"/>')
+    gains, notes = control_gains(robot, ActuatorSettings())
+    assert gains["limit"][0] == pytest.approx(4.0)
+    told = [note for note in notes if note.subject == "torque limit"]
+    assert [note.joint for note in told] == ["a"]
+    assert "-4 … 9 N·m" in told[0].text
+    assert "± 4" in told[0].text
+    given = control_gains(robot, ActuatorSettings(control=PositionControl(limit={"a": 9.0})))[1]
+    assert not [note for note in given if note.subject == "torque limit"]
+
+
+def test_commands_that_mujoco_would_clamp_are_told(tmp_path):
+    robot = described(
+        tmp_path,
+        '<position joint="a" kp="60" gear="2" ctrlrange="-1 1"/><position joint="b" kp="25" ctrlrange="-1 1"/>',
+    )
+    commands = np.array([[0.0, -0.9], [0.6, 0.9]])
+    (note,) = clamped_commands(robot, commands)
+    assert (note.subject, note.joint) == ("command", "a")
+    assert "-0.5 … 0.5" in note.text
 
 
 @pytest.mark.parametrize("word", LAWS)

@@ -59,7 +59,7 @@ def refuse_parts_of_sets(*paths: Path) -> None:
     that: the set would be lost, and a motion that was certified with it."""
     from exciter.excitation.files.trajectory_files import DESIGN
     from exciter.identification.identified_model import RESULT_SEAL
-    from exciter.pipeline.actuators import ACTUATORS_SEAL
+    from exciter.pipeline.drive_files import ACTUATORS_SEAL
     from exciter.pipeline.followed import FOLLOWED_SEAL
 
     for path in paths:

@@ -115,8 +115,9 @@ class Design:
             return f"{self.curve.duration:.4g} s of random motion after {draws}; {value}"
         if self.unsearched:
             return f"{value}, not searched for: the time limit came first"
-        feasible = sum(attempt.feasible for attempt in self.attempts)
-        starts = f"{feasible} of {len(self.attempts)} starts feasible"
+        feasible, outdone = (sum(getattr(one, word) for one in self.attempts) for word in ("feasible", "outdone"))
+        starts = f"{feasible} of {len(self.attempts) - outdone} starts feasible"
+        starts += f", {outdone} more given up far from the best" if outdone else ""
         return f"{value} after {count} evaluations in {self.seconds:.2f} s; {starts}"
 
     @property

@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
@@ -205,7 +205,11 @@ class Known:
         for k in np.flatnonzero(goals.sigma(self.covariance) > wanted).tolist():
             if excess(low, k) <= 0.0:
                 continue
-            times[k] = np.inf if excess(high, k) > 0.0 else np.exp(brentq(excess, low, high, args=(k,), xtol=1e-3))
+            times[k] = (
+                np.inf
+                if excess(high, k) > 0.0
+                else np.exp(scipy.optimize.brentq(excess, low, high, args=(k,), xtol=1e-3))
+            )
         return times
 
 

@@ -49,7 +49,15 @@ if TYPE_CHECKING:
     from exciter.identification.actuators.actuator_settings import ActuatorSettings
 
 DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
-KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
+KEPT_OF_A_START = (
+    "number",
+    "value",
+    "feasible",
+    "complete",
+    "outdone",
+    "evaluations",
+    "seconds",
+)  #: what is kept of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -37,6 +37,7 @@ from exciter.identification.identify_config import (
     IdentifySettings,
     terms_of,
 )
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import standing_notes
@@ -152,14 +153,24 @@ def identify(
     doubts = () if choice is None else choice.doubts
     uncertainty = covariance_of(estimator, config.uncertainty, doubts, completed, gains)
     refuse_unseen(problem, estimator, unseen)
-    found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
-    if automatic is not None and found.estimate.standard is not None:
-        terms, gone = without_idle_friction(problem, found.estimate.standard)
-        if terms != problem.model.terms:
-            named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
-            ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
-            problem = replace(problem, model=replace(problem.model, terms=terms))
-            found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
+    gone = list[str]()
+
+    def without_idle(estimate: Estimate) -> Problem:
+        """Without friction that turned out to be zero."""
+        if automatic is None or estimate.standard is None:
+            return problem
+        terms, names = without_idle_friction(problem, estimate.standard)
+        gone.extend(names)
+        return problem if terms == problem.model.terms else replace(problem, model=replace(problem.model, terms=terms))
+
+    found = identification.identify(
+        problem, estimator, ready.validation_runs, shown_by, uncertainty, simplified=without_idle
+    )
+    if found.problem is not problem:
+        problem = found.problem
+        named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
+        settled = replace(config, terms=problem.model.terms)
+        ready = replace(ready, config=settled).noted(done("friction", f"friction {named}"))
 
     if found.physically_consistent and problem.model.robot.free_base:
         ready = ready.noted(*notes_of_links(problem, found.estimate, prior_of(estimator)))
@@ -381,7 +392,7 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     if not runs:
         return ()
     try:
-        return find_drift(replace(problem, runs=runs))
+        return find_drift(problem if runs == problem.runs else replace(problem, runs=runs))
     except ParameterError:  # too little motion to tell
         return ()
 

@@ -1,8 +1,11 @@
 """Many starts of one search, over processes, each by its own seed: the same result whatever the number of processes.
 
+The first few run to their end; the others race against the best of these, and are given up where they cannot win: most
+starts lead to worse local minima than the best one, and that shows long before they end.
+
 Completed starts are kept on disk, so that an interrupted design goes on where it stopped. A start is a pure function of
-the problem and its number. Only those that found a motion are kept, for a motion can be judged again; the others are
-run again, so that the result is the one of an uninterrupted run."""
+the problem, its number, and where the first few end. Only those that found a motion are kept, for a motion can be
+judged again; the others are run again, so that the result is the one of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, 
 HEADER_BEGINNING = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE_TOLERANCE = 1e-6  # to which the value of a motion is the same whenever it is computed
 Report = Callable[[int, int, float], None]  # of a start by its number, an iteration and the value
+FIRST_STARTS = 4  # that run to their end, whatever they come to
 LOST_SUBJECT = "cluster"  #: of the note that its scheduler was lost
 HANDING_OVER_S = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
@@ -150,7 +154,8 @@ class Checkpoint:
         if attempt.delta is None:
             return
         entry = dict(vars(attempt))
-        del entry["complete"], entry["cancelled"], entry["trajectory"]  # complete ones, of the search's own family
+        for name in ("complete", "cancelled", "outdone", "trajectory"):  # complete ones, of the search's own family
+            del entry[name]
         entry["duration"] = attempt.trajectory.duration
         entry["delta"] = attempt.delta.tolist()
         entry["history"] = [[seconds, _or_none(value)] for seconds, value in attempt.history]
@@ -326,14 +331,20 @@ def run_starts(
 
     cancelled, notes = False, tuple[Note, ...]()
     try:
-        with closing(_run(search, missing, workers, deadline, certificate_seconds, report)) as running:
-            for attempt in running:
-                if attempt.complete or attempt.feasible:
-                    done[attempt.number] = attempt
-                    report(attempt.number, 0, attempt.value)
-                cancelled = cancelled or attempt.cancelled
-                if checkpoint is not None and attempt.complete:
-                    checkpoint.append(attempt)
+        for first in (True, False):
+            numbers = [number for number in missing if (number < FIRST_STARTS) == first]
+            ends = [one.history[-1][1] for one in done.values() if one.number < FIRST_STARTS and one.history]
+            bar = np.inf if first else min(ends, default=np.inf)
+            with closing(_run(search, numbers, workers, deadline, certificate_seconds, report, bar)) as running:
+                for attempt in running:
+                    if attempt.complete or attempt.feasible:
+                        done[attempt.number] = attempt
+                        report(attempt.number, 0, attempt.value)
+                    cancelled = cancelled or attempt.cancelled
+                    if checkpoint is not None and attempt.complete:
+                        checkpoint.append(attempt)
+            if any(number not in done or not done[number].complete for number in numbers):
+                break  # stopped, or out of time
     except (KeyboardInterrupt, ClusterLost) as stop:
         if not done:
             raise
@@ -357,19 +368,20 @@ def _run(
     deadline: Deadline,
     certificate_seconds: float,
     report: Report,
+    bar: float,
 ) -> Generator[Attempt, None, None]:
     """Attempts as they end, none begun after the deadline, or after one that was stopped."""
     stopped = False
     in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
     if workers.here or len(numbers) <= 1:
         for number in in_time:
-            attempt = search.run(number, deadline, partial(report, number), certificate_seconds)
+            attempt = search.run(number, deadline, partial(report, number), certificate_seconds, bar=bar)
             stopped = not attempt.complete
             yield attempt
         return
     search.posture(deadline)  # found once, and an infeasible problem is reported here
     until, patience = time.time() + deadline.left, deadline.patience
-    tasks = ((search, number, until, patience, deadline.seconds, certificate_seconds) for number in in_time)
+    tasks = ((search, number, until, patience, deadline.seconds, certificate_seconds, bar) for number in in_time)
     latest = deadline.shared().of_certificates.at + HANDING_OVER_S
     with closing(workers.over(one_start, tasks, until=latest)) as running:
         for attempt in running:
@@ -378,10 +390,16 @@ def _run(
 
 
 def one_start(
-    search: Search, number: int, until: float, patience: float, seconds: float, certificate_seconds: float
+    search: Search,
+    number: int,
+    until: float,
+    patience: float,
+    seconds: float,
+    certificate_seconds: float,
+    bar: float,
 ) -> Attempt:
     """One start on a worker; until [s]: the instant of the deadline as clocks on walls have it, for a monotonic one is
     that of its machine."""
     at = time.monotonic() + (until - time.time())
     deadline = Deadline(at=at, seconds=seconds, clock=time.monotonic, patience=patience)
-    return search.run(number, deadline, None, certificate_seconds)
+    return search.run(number, deadline, None, certificate_seconds, bar=bar)

@@ -49,6 +49,17 @@ class Stretch:
 
 
 @dataclass(frozen=True, eq=False)
+class Rolled:
+    """said (N, n): by the encoder. q, v (T + 1, n) of the joints themselves, at steps from the instant ``begin`` of the
+    commands [s]."""
+
+    said: Array
+    q: Array
+    v: Array
+    begin: float
+
+
+@dataclass(frozen=True, eq=False)
 class DriveSimulator:
     """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints, tree (bodies,): where
     it has all that moves. links (n,): where it has the bodies of the joints; loads: by joint, where their payloads.
@@ -116,6 +127,10 @@ class DriveSimulator:
 
     def roll_many(self, runs: Sequence[tuple[Any, Numbers, Array]], stretches: Sequence[Stretch]) -> list[list[Array]]:
         """The same of several models at once."""
+        return [[one.said for one in run] for run in self.rolled(runs, stretches)]
+
+    def rolled(self, runs: Sequence[tuple[Any, Numbers, Array]], stretches: Sequence[Stretch]) -> list[list[Rolled]]:
+        """The same with all states on the way."""
         from mujoco import rollout
 
         h, n = self.step, self.n
@@ -130,16 +145,27 @@ class DriveSimulator:
                 starts.append(self.state(state[:n] - numbers["bias"], state[n:]))
                 controls.append(commanded(stretch, grid, numbers))
         batch, _ = rollout.rollout(models, [engine().MjData(self.model)], np.array(starts), np.array(controls))
-        found, k = list[list[Array]](), 0
+        found, k = list[list[Rolled]](), 0
         for _, numbers, states in runs:
-            own = list[Array]()
-            for stretch, state in zip(stretches, states, strict=True):
-                q = np.vstack([state[:n] - numbers["bias"], batch[k][:, 1 + self.dof]])
-                v = np.vstack([state[n:], batch[k][:, 1 + len(self.tree) + self.dof]])
-                own.append(_between(stretch.time - stretch.time[0], q, v, h) + numbers["bias"])
+            own = list[Rolled]()
+            for stretch, state, count in zip(stretches, states, steps, strict=True):
+                q = np.vstack([state[:n] - numbers["bias"], batch[k][:count, 1 + self.dof]])
+                v = np.vstack([state[n:], batch[k][:count, 1 + len(self.tree) + self.dof]])
+                said = _between(stretch.time - stretch.time[0], q, v, h) + numbers["bias"]
+                own.append(Rolled(said, q, v, float(stretch.time[0] - numbers["measurement_delay"][0])))
                 k += 1
             found.append(own)
         return found
+
+    def held_friction(self, model: Any) -> tuple[Array, Array]:
+        """D and b (n,) of MuJoCo's f = −D (a + b q̇), dry friction that holds; of a joint without any D is one."""
+        mujoco, data = engine(), engine().MjData(model)
+        mujoco.mj_forward(model, data)
+        hard, rate = np.ones(model.nv), np.zeros(model.nv)
+        rows = np.flatnonzero(data.efc_type == mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+        hard[data.efc_id[rows]] = data.efc_D[rows]
+        rate[data.efc_id[rows]] = np.reshape(data.efc_KBIP, (-1, 4))[rows, 1]
+        return hard[self.dof], rate[self.dof]
 
 
 def commanded(stretch: Stretch, grid: Array, numbers: Numbers) -> Array:
@@ -152,10 +178,16 @@ def commanded(stretch: Stretch, grid: Array, numbers: Numbers) -> Array:
 
 def _between(time: Array, q: Array, v: Array, h: float) -> Array:
     """Positions (N, n) at instants (N,) after the first of states (T, n) at steps of h: cubics through both ends."""
-    k = np.clip((time / h).astype(int), 0, len(q) - 2)
-    x = (time / h - k)[:, None]
-    way, a, b = q[k + 1] - q[k], h * v[k], h * v[k + 1]
-    return np.asarray(q[k] + x * (a + x * (3.0 * way - 2.0 * a - b + x * (a + b - 2.0 * way))))
+    k, w = cubic_weights(time, len(q) - 1, h)
+    return np.asarray(w[:, :1] * q[k] + w[:, 1:2] * q[k + 1] + w[:, 2:3] * v[k] + w[:, 3:] * v[k + 1])
+
+
+def cubic_weights(time: Array, steps: int, h: float) -> tuple[Index, Array]:
+    """Of instants (N,): steps (N,) before them, and weights (N, 4) of q, q⁺, v, v⁺ in cubics of steps of h."""
+    k = np.clip((time / h).astype(np.int64), 0, steps - 1)
+    x = time / h - k
+    up = x * x * (3.0 - 2.0 * x)
+    return k, np.column_stack([1.0 - up, up, h * x * (1.0 - x) ** 2, h * x * x * (x - 1.0)])
 
 
 def refuse_others(robot: Robot) -> None:

@@ -8,7 +8,7 @@ with the number of stretches and not with its cube.
 
 Errors of a wrong model last: neighbouring residuals say the same again. Information is divided by how many samples say
 one thing, 1 + 2 Σ ρ_k of each joint's residuals, before it meets priors, and σ comes from scores with all their lags
-(``correlated_scores``)."""
+(``score_covariance``)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from exciter.dynamics.engine import default_engine
 from exciter.errors import ExciterError
 from exciter.identification.actuators.drive_numbers import DriveNumbers
-from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch
+from exciter.identification.actuators.drive_simulator import DriveSimulator, Rolled, Stretch
+from exciter.identification.actuators.loop_slopes import LoopSlopes
 from exciter.typing import Array
 
 COORDINATE_STEP = {True: 1e-4, False: 1e-5}  #: of differences: of logarithms, and in units of a kind
 POSITION_STEP_RAD, VELOCITY_STEP = 1e-5, 1e-3
 LARGEST_LOGARITHM_STEP = 1.0  #: of a logarithm at a time
 LARGEST_DELAY_STEP_S = 2e-3
-CONVERGED_COST = 1e-6  #: relative decrease of the cost that ends a search
+CONVERGED_STEP = 0.03  #: in σ of all unknowns together: a step that ends a search, since the next is its square
+CONVERGED_COST = 1.0  #: decrease of the cost that does, over the square of such a step: friction that holds has kinks
+REFUSED_DAMPING = 1e-3  #: Levenberg's, at least, after a step that was no good
+NEAR_COST = 1e-2  #: relative decrease of the cost, after which steps are Newton's
+SETTLED_COST = 1e-3  #: the same, after which σ of residuals stays what it is
 LARGEST_DAMPING = 1e8
 MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
 DIVERGED_RAD = 1e3
 MOST_LEVERAGE = 0.9
-LAGS_OF_REPEATS = 4.0  #: lags of scores, in samples that say the same: Bartlett's weights lose an eighth of σ at two
+MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +52,23 @@ class Penalty:
 @dataclass(frozen=True, eq=False)
 class FittedDrives:
     """x (p,): coordinates; states (S, 2 n); simulated: encoder positions of each stretch. information (p, p): of the
-    samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ
-    (n,) [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted
-    once."""
+    samples alone, by as many as say something of their own; scores: of each stretch's samples (N, p), in order of time;
+    parts (N, p): of each sample in the variance of each number. σ (n,) [rad] of residuals; repeats (n,): how many
+    samples say one thing; left (p,): part of those that say something of their own, that the fit left, where they say
+    something of a number. rollouts: of the whole log, each counted once; passes: of the variational equations along one
+    of them, each about as long as a roll-out."""
 
     x: Array
     states: Array
     simulated: list[Array]
     information: Array
     scores: list[Array]
+    parts: list[Array]
     sigma: Array
     repeats: Array
+    left: Array
     rollouts: int
+    passes: int
     cost: float
     trace: tuple[float, ...] = field(default=())
 
@@ -75,7 +86,10 @@ class ShootingProblem:
         self.state_colours = [
             [limb[k] for limb in self.limbs if k < len(limb)] for k in range(max(map(len, self.limbs)))
         ]
-        self.rollouts = 0
+        self.rollouts = self.passes = 0
+        varies = simulator.robot.coupling is None and default_engine().name == "numba"
+        self.variations = LoopSlopes(simulator, numbers) if varies else None
+        self._last: tuple[list[Array], list[Rolled]] | None = None
 
     def begin(self) -> Array:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
@@ -85,12 +99,28 @@ class ShootingProblem:
         numbers = self.numbers.at(x)
         self.rollouts += 1
         model = self.simulator.with_numbers(numbers, softness)
-        return self.simulator.roll(model, numbers, states, self.stretches)
+        (rolled,) = self.simulator.rolled([(model, numbers, states)], self.stretches)
+        said = [one.said for one in rolled]
+        self._last = said, rolled
+        return said
 
     def slopes(
         self, x: Array, states: Array, now: list[Array], softness: float | None
     ) -> tuple[list[Array], list[Array]]:
-        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs."""
+        """∂y/∂θ (N, n, p) and ∂y/∂x₀ (N, n, 2 n) of every stretch; zero for other limbs. now: what was simulated
+        there."""
+        if self.variations is None:
+            return self.differences(x, states, now, softness)
+        if self._last is None or self._last[0] is not now:
+            self.simulate(x, states, softness)
+        assert self._last is not None
+        self.passes += 1
+        return self.variations.at(x, self.stretches, self._last[1], softness)
+
+    def differences(
+        self, x: Array, states: Array, now: list[Array], softness: float | None
+    ) -> tuple[list[Array], list[Array]]:
+        """The same by differences of roll-outs, for robots of which no variational equations are known."""
         unknowns, n = self.numbers.unknowns, self.simulator.n
         runs = list[tuple[object, dict[str, Array], Array]]()
         here = self.numbers.at(x)
@@ -150,51 +180,72 @@ class ShootingProblem:
         *,
         softness: float | None = None,
         iterations: int = 12,
+        close: float = CONVERGED_STEP,
         tell: Callable[[str], None] | None = None,
         before: Callable[[Array], None] | None = None,
     ) -> FittedDrives:
-        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first step."""
+        """From coordinates x (p,) and states (S, 2 n); before: gets the information there, before the first
+        step. close: a step that ends the search, in σ."""
         states = self.begin() if states is None else np.array(states)
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
+        near = settled = still = False
         if not all(np.isfinite(said).all() for said in simulated):
             raise ExciterError(
                 "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
             )
         for count in range(iterations + 1):
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
-            sigma, repeats = robust_sigma(residuals), repeated(residuals)
+            if not settled:
+                sigma, repeats, settled = robust_sigma(residuals), repeated(residuals), still
             by_theta, by_state = self.slopes(x, states, simulated, softness)
-            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats)
+            information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats, near)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
             if before is not None and count == 0:
                 before(information)
-            last = count == iterations
-            improved = False
-            right = gradient - prior.weight @ (x - prior.mean)
-            while not last and damping < LARGEST_DAMPING:
-                left = information + prior.weight
+            improved, done = False, count == iterations
+            left, right = information + prior.weight, gradient - prior.weight @ (x - prior.mean)
+            while not done and damping < LARGEST_DAMPING:
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
-                step, moved = self._step(np.asarray(step, dtype=float))
+                wanted = np.asarray(step, dtype=float)
+                step, moved = self._step(wanted)
                 tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
+                done = float(step @ left @ step) < close**2 or abs(cost - new) < CONVERGED_COST * close**2
+                free = np.array_equal(step, wanted)  # far off σ is large, and a delay goes 2 ms at a time
+                done = done and free
                 if new < cost:
                     improved, damping = True, max(0.1 * damping, 1e-10)
                     break
-                damping = max(10.0 * damping, 1e-6)
+                damping = max(10.0 * damping, REFUSED_DAMPING)
             if tell is not None:
                 rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
                 tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
-            if not improved or (done := (cost - new) < CONVERGED_COST * cost):
-                if improved and done:
-                    x, states, simulated = tried_x, tried_states, tried
+            if improved:
+                near = near or (free and cost - new < NEAR_COST * cost)
+                still = free and cost - new < SETTLED_COST * cost
+                x, states, simulated = tried_x, tried_states, tried
+            if done or not improved:
                 break
-            x, states, simulated = tried_x, tried_states, tried
-        information, scores = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
+        residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
+        sigma, repeats = robust_sigma(residuals), repeated(residuals)
+        information, scores, parts, left = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
-            x, states, simulated, information, scores, sigma, repeats, self.rollouts, cost, tuple(trace)
+            x=x,
+            states=states,
+            simulated=simulated,
+            information=information,
+            scores=scores,
+            parts=parts,
+            sigma=sigma,
+            repeats=repeats,
+            left=left,
+            rollouts=self.rollouts,
+            passes=self.passes,
+            cost=cost,
+            trace=tuple(trace),
         )
 
     def _step(self, step: Array) -> tuple[Array, Array]:
@@ -215,30 +266,33 @@ class ShootingProblem:
         states: Array,
         sigma: Array,
         repeats: Array,
+        curved: bool,
     ) -> tuple[Array, Array, list[tuple[Array, Array]]]:
         """Information and gradient of θ with states eliminated, residuals weighted; for each stretch the step of its
-        state as (A, b): b + A · step of θ."""
+        state as (A, b): b + A · step of θ. curved: information is the curvature of the loss, which Newton's steps take
+        near the minimum, and not that of its weights, which is safe far from it."""
         p, n, begun = len(self.numbers.unknowns), self.simulator.n, self.begin()
         information, gradient = np.zeros((p, p)), np.zeros(p)
         back = list[tuple[Array, Array]]()
         for s, residual in enumerate(residuals):
             scaled = residual / sigma
-            weight = np.ones_like(scaled)
+            weight, slope, size = np.ones_like(scaled), scaled, np.abs(scaled)
             if self.loss is not None:
-                weight = np.minimum(1.0, self.loss / np.maximum(np.abs(scaled), 1e-12))
+                slope = np.clip(scaled, -self.loss, self.loss)
+                inside = (size <= self.loss).astype(float)
+                weight = inside if curved else np.minimum(1.0, self.loss / np.maximum(size, 1e-12))
             root = np.sqrt(weight / repeats) / sigma
-            theta = (by_theta[s] * root[:, :, None]).reshape(-1, p)
-            state = (by_state[s] * root[:, :, None]).reshape(-1, 2 * n)
-            r = (residual * root).ravel()
-            xx, right = state.T @ state, state.T @ r
+            scores = (slope / (sigma * repeats)).ravel()
+            every_theta, every_state = by_theta[s].reshape(-1, p), by_state[s].reshape(-1, 2 * n)
+            theta, state = every_theta * root.reshape(-1, 1), every_state * root.reshape(-1, 1)
+            xx, mixed, right = state.T @ state, state.T @ theta, every_state.T @ scores
             tie = np.zeros(2 * n)
             tie[n:] = STATE_VELOCITY_SIGMA**-2
             right = right - tie * (states[s] - begun[s])
             xx[np.diag_indices(2 * n)] += tie + 1e-9 * np.diag(xx).max()
-            solved = np.linalg.solve(xx, np.column_stack([right, state.T @ theta]))
-            free = theta - state @ solved[:, 1:]
-            information += theta.T @ free
-            gradient += theta.T @ r - theta.T @ (state @ solved[:, 0])
+            solved = np.linalg.solve(xx, np.column_stack([right, mixed]))
+            information += theta.T @ theta - mixed.T @ solved[:, 1:]
+            gradient += every_theta.T @ scores - mixed.T @ solved[:, 0]
             back.append((-solved[:, 1:], solved[:, 0]))
         return 0.5 * (information + information.T), gradient, back
 
@@ -250,12 +304,13 @@ class ShootingProblem:
         sigma: Array,
         repeats: Array,
         prior: Penalty,
-    ) -> tuple[Array, list[Array]]:
-        """What σ comes from: the curvature of the loss (p, p) with states eliminated, and the slopes of the loss by θ,
-        of every sample (N, p) of each stretch.
+    ) -> tuple[Array, list[Array], list[Array], Array]:
+        """What σ comes from: the curvature of the loss (p, p) with states eliminated, the slopes of the loss by θ, of
+        every sample (N, p) of each stretch, and parts and left as in ``FittedDrives``.
 
         The curvature of Huber's loss is that of residuals within its bound alone, less than its weights say. Residuals
-        are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3)."""
+        are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3).
+        Where residuals last, few samples of a joint say something of their own, and Σ h of them went into the fit."""
         p, n = len(self.numbers.unknowns), self.simulator.n
         information, rows = np.zeros((p, p)), list[tuple[Array, Array]]()
         for s, residual in enumerate(residuals):
@@ -275,15 +330,23 @@ class ShootingProblem:
             rows.append((free, np.einsum("ij,jk,ik->i", every, inverse, every)))
         information = 0.5 * (information + information.T)
         covariance = np.linalg.inv(information + prior.weight)
-        scores = list[Array]()
-        for (free, taken), residual in zip(rows, residuals, strict=True):
+        leverages = [
+            (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape) / (repeats * sigma**2)
+            for (free, taken), residual in zip(rows, residuals, strict=True)
+        ]
+        own_samples = sum(len(residual) for residual in residuals) / repeats
+        left = np.maximum(1.0, own_samples - sum(h.sum(axis=0) for h in leverages)) / own_samples
+        widened = np.sqrt(np.minimum(1.0 / left, MOST_WIDENED))
+        scores, parts, by_joint = list[Array](), list[Array](), np.zeros((n, p))
+        for (free, _), residual, leverage in zip(rows, residuals, leverages, strict=True):
             scaled = residual / sigma
             slope = scaled if self.loss is None else np.clip(scaled, -self.loss, self.loss)
-            leverage = (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape)
-            share = np.clip(leverage / (repeats * sigma**2), 0.0, MOST_LEVERAGE)
-            weighted = slope / (sigma * repeats * (1.0 - share))
+            weighted = widened * slope / (sigma * repeats * (1.0 - np.clip(leverage, 0.0, MOST_LEVERAGE)))
             scores.append((free * weighted.ravel()[:, None]).reshape(*residual.shape, p).sum(axis=1))
-        return information, scores
+            moved = (free @ covariance).reshape(*residual.shape, p) * (widened / (sigma * repeats))[:, None]
+            by_joint += (moved**2).sum(axis=0)
+            parts.append((moved**2).sum(axis=1))
+        return information, scores, parts, left @ by_joint / np.maximum(by_joint.sum(axis=0), 1e-300)
 
 
 def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
@@ -332,16 +395,3 @@ def repeated(residuals: Sequence[Array]) -> Array:
             total += 2.0 * pair
         found[j] = max(1.0, total)
     return found
-
-
-def correlated_scores(scores: Sequence[Array], lags: int) -> Array:
-    """(p, p) covariance of the sum of scores (N, p) of each stretch, with neighbours up to ``lags`` (Bartlett's
-    weights)."""
-    p = scores[0].shape[1]
-    total = np.zeros((p, p))
-    for s in scores:
-        total += s.T @ s
-        for k in range(1, min(lags, len(s) - 1) + 1):
-            cross = s[k:].T @ s[:-k]
-            total += (1.0 - k / (lags + 1.0)) * (cross + cross.T)
-    return total

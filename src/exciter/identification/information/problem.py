@@ -14,7 +14,7 @@ import numpy as np
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.contact_stretches import stances
-from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.equation_rows import PackedRows, Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
@@ -26,7 +26,7 @@ from exciter.typing import Array
 from exciter.workers import numbered
 
 Found = TypeVar("Found")
-HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
+HELD_ROWS_BYTES = 64_000_000  #: [B] equations of a problem that are kept, once they were gone through
 PROJECTED_NOISE_ROUNDS = 3  #: of noise and of equations that are projected by it
 LEAST_PROJECTED_NOISE_FRACTION = 1e-3  #: of the noisiest equation: an equation that is trusted more decides alone
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
@@ -207,20 +207,28 @@ class Problem:
             noise = np.maximum(found, LEAST_PROJECTED_NOISE_FRACTION * found.max())
         return replace(asked, noise=tuple(noise.tolist()))
 
+    @property
+    def is_held(self) -> bool:
+        """Whether equations were gone through, and kept."""
+        return "_held" in self.__dict__
+
     def _as_measured(self, runs: Iterable[int]) -> Iterator[tuple[int, Rows]]:
         runs = tuple(runs)
-        if "_held" in self.__dict__:
-            yield from (one for one in self.__dict__["_held"] if one[0] in runs)
+        if self.is_held:
+            yield from ((index, packed.rows) for index, packed in self.__dict__["_held"] if index in runs)
             return
-        held, room = list[tuple[int, Rows]](), HELD_ROWS_BYTES if len(runs) == len(self.runs) else -1
+        keeps = len(runs) == len(self.runs) and not self.formulation.keeps_columns
+        held, room = list[tuple[int, PackedRows]](), HELD_ROWS_BYTES if keeps else -1
         for index in runs:
             run = self.runs[index]
             room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
                 for rows in self.projecting.rows(self.model, self.pieces(run), self.base.independent):
-                    room -= rows.sides.nbytes
                     if room >= 0:
-                        held.append((index, rows))
+                        held.append((index, packed := PackedRows.of(rows)))
+                        room -= packed.values.nbytes
+                    else:
+                        held.clear()
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None

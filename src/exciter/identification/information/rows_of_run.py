@@ -33,7 +33,7 @@ class RowsOfRun:
         """Without the samples of the run that are at hand."""
         assert isinstance(run.parts, StreamedParts)
         period = run.period or run.seen_period
-        parts = run.parts.settled()
+        parts = run.parts.for_worker()
         named = replace(run, parts=parts, recording=None, sample=None, held=run.silent, period=period, notes=())
         return cls(model, formulation, columns, named)
 

@@ -41,7 +41,6 @@ HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by
 SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
 SAMPLE_WINDOW_LENGTH = 16_384  #: samples of one window of it
 FEWEST_WINDOWS = 8  #: shorter ones, where the sample would have fewer
-SETTLED_SAMPLES = 4096  #: of a log, from which its rate and gaps are told once the route is settled
 STUCK_SENSOR = "stuck sensor"  #: a finding that no repair helps
 
 
@@ -231,14 +230,10 @@ class StreamedParts:
         """Whether others go through them."""
         return not self.workers.here
 
-    def settled(self) -> StreamedParts:
-        """For a worker: with the choices of filtered differences made, for which a few samples then are enough."""
-        route, typical = self.route, self.typical
-        if isinstance(route, FilteredDifferences) and typical is not None:
-            known = route.plan(typical).known
-            route = replace(route, cutoff=known["position_bandwidth"], rate=known["rate"], bands=None)
-            typical = typical[:SETTLED_SAMPLES]
-        return replace(self, route=route, typical=typical, workers=HERE)
+    def for_worker(self) -> StreamedParts:
+        """What a worker goes through itself, with the very sample that choices are made from: noise, which some
+        equations are weighted by, is told from it, too."""
+        return replace(self, workers=HERE)
 
     def __iter__(self) -> Iterator[Processed]:
         return self.route.stream(self.chunks(), self.typical)

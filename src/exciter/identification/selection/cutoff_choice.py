@@ -46,8 +46,8 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
         nonlocal noise, projecting
         tried = trial(tuple(_within(run, spans) for run, spans in zip(remake(route), left, strict=True)))
         if projecting is None:  # one way to take off forces of the ground, and one unit, for all
-            projecting = tried.problem.projecting
-        tried = replace(tried, problem=replace(tried.problem, formulation=projecting))
+            projecting = tried.projecting
+        tried = tried.projected(projecting)
         noise = tried.noise(0.1) if noise is None else noise
         return tried.best_score(CUTOFF_PRIOR_WEIGHTS, noise)
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy import fft, linalg, optimize
+import scipy
+from scipy import linalg
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -258,16 +259,16 @@ def _products_of_joints(
 ) -> Iterator[tuple[int, int, Array]]:
     """j ≤ l and W_jᵀ (c_jl * W_l) for the inner rows of a piece."""
     sides, reach, inner = by_time(piece.whole), kernel.shape[2] // 2, _inner_rows(piece, free, columns)
-    size = fft.next_fast_len(sides.shape[2] + reach, real=True)
+    size = scipy.fft.next_fast_len(sides.shape[2] + reach, real=True)
     for second, own in enumerate(columns):
         wrapped = np.zeros((len(kernel), size))  # the middle of the kernel is lag zero
         wrapped[:, : reach + 1] = kernel[:, second, reach:]
         if reach:
             wrapped[:, -reach:] = kernel[:, second, :reach]
-        response = fft.rfft(wrapped)  # (J, F)
-        spectrum = fft.rfft(sides[second, free[own]], size)
+        response = scipy.fft.rfft(wrapped)  # (J, F)
+        spectrum = scipy.fft.rfft(sides[second, free[own]], size)
         for first in range(second + 1) if across else (second,):
-            alike = fft.irfft(spectrum * response[first], size)[:, piece.inner]
+            alike = scipy.fft.irfft(spectrum * response[first], size)[:, piece.inner]
             yield first, second, inner[first] @ alike.T
 
 
@@ -490,4 +491,4 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array, beside: A
         return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum()) + known
 
     most = 1.0 + 2.0 * float((squares / seen**2).max(initial=0.0))  # there all of it is less than expected
-    return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))
+    return float(np.exp(scipy.optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))

@@ -16,7 +16,8 @@ from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
-from scipy import fft, linalg, stats
+import scipy
+from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -384,13 +385,13 @@ def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
 def _products(before: Array | None, now: Array, most: int) -> tuple[tuple[Array, Array], Array]:
     """Of (J, m + 1, M), residuals last: sums of ``now`` with itself and before; and what the next one needs of both."""
     whole = now if before is None else np.concatenate([before, now], axis=2)
-    size = fft.next_fast_len(whole.shape[2] + most + 1, real=True)
-    earlier = fft.rfft(whole, size)
-    later = earlier if before is None else fft.rfft(np.pad(now, ((0, 0), (0, 0), (before.shape[2], 0))), size)
+    size = scipy.fft.next_fast_len(whole.shape[2] + most + 1, real=True)
+    earlier = scipy.fft.rfft(whole, size)
+    later = earlier if before is None else scipy.fft.rfft(np.pad(now, ((0, 0), (0, 0), (before.shape[2], 0))), size)
     pairs = later[:, None, -1] * earlier[None, :, -1].conj()
     own = (later[:, :-1] * earlier[:, :-1].conj()).sum(axis=1)
-    covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
-    leverage = fft.irfft(own, size)[..., : most + 1].T
+    covariance = scipy.fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
+    leverage = scipy.fft.irfft(own, size)[..., : most + 1].T
     return (covariance, leverage), whole[..., max(0, whole.shape[2] - most) :]
 
 
@@ -446,7 +447,7 @@ def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
     return Whiteness(
         joint=joint,
         neighbour=float(rho[1]),
-        p_value=float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
+        p_value=float(scipy.stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
         fades=fading.lag / found.rate if fading.faded else float("inf"),
         slow=float(np.clip(slow, 0.0, 1.0)),
         interval=1.0 / found.rate,
