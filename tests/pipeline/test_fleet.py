@@ -20,8 +20,10 @@ from exciter.experiment.virtual import VirtualRobot
 from exciter.experiment.virtual.sensors import Sampling
 from exciter.experiment.virtual.true_parameters import Spread, draw
 from exciter.pipeline import fleet as fleet_module
-from exciter.pipeline.fleet_settings import date_in_name, instants
+from exciter.pipeline.fleet_robots import kept_robot, robot_of_fleet, task_of
+from exciter.pipeline.fleet_settings import FleetType, date_in_name, instants, robots_of
 from exciter.workers import Processes
+from support.killing import states
 
 ROBOT = "gautier-khalil"
 LOADED, STIFF, BAD, EMPTY = "R3", "R5", "R6", "R7"
@@ -291,3 +293,20 @@ def test_dates_stand_in_names():
     days = instants(("2026-01-05", "2026-01-06T12:00"))
     assert days[1] - days[0] == pytest.approx(1.5)
     assert instants(("2026-01-05", None)) is None
+
+
+@pytest.mark.slow
+def test_a_robot_killed_between_any_two_renames_is_whole_or_done_again(made, logs, tmp_path):
+    """Its folder holds two sets: result.json with its companions, and robot.json, which is written behind them."""
+    kind, (asked, *_) = made[0].types[0], robots_of(FleetType(ROBOT, folders=("logs",)), logs, "fleet")
+    other = task_of(asked, kind.config.with_settings(dead_zone=0.05), (0.0,), made[1] / "robots" / "R0")
+    found = []
+    for folder in states(
+        tmp_path, made[1] / "robots" / "R0", lambda place: robot_of_fleet({**other, "place": str(place)})
+    ):
+        both = (task_of(asked, kind.config, (0.0,), folder), {**other, "place": str(folder)})
+        found.append(tuple(kept_robot(task) is not None for task in both))
+    assert found[0] == (True, False)
+    assert found[-1] == (False, True)
+    assert (False, False) in found
+    assert (True, True) not in found
