@@ -60,6 +60,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/differentiation.py
 	$(BIN)/python benchmarks/signals.py
 	$(BIN)/python benchmarks/identify.py
+	$(BIN)/python benchmarks/automatic.py
 	$(BIN)/python benchmarks/consistent.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/report.py

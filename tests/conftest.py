@@ -19,7 +19,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 else:
     # Workers share the cores and start with this; threads of their own would wait for each other, at full speed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # of kernels on two threads: they wait asleep
 
 kernel_cache._tell = lambda: None  # said on a fresh machine only; what commands say is the same on every machine
 

@@ -19,6 +19,7 @@ from exciter.pipeline.follow import follow as follow
 from exciter.pipeline.follow import Follower as Follower
 from exciter.pipeline.actuators import actuators as actuators
 from exciter.pipeline.campaign import campaign as campaign
+from exciter.pipeline.fleet import fleet as fleet
 from exciter.pipeline.identified import open as open
 
 # What goes in
@@ -40,6 +41,7 @@ from exciter.pipeline.identified import Identified as Identified
 from exciter.pipeline.validate import Validated as Validated
 from exciter.pipeline.followed import Followed as Followed
 from exciter.pipeline.campaign import Campaign as Campaign
+from exciter.pipeline.fleet import Fleet as Fleet
 from exciter.pipeline.actuators import Actuators as Actuators
 from exciter.validation.drive_comparison import DriveTable as DriveTable
 from exciter.notes import Note as Note
@@ -53,6 +55,8 @@ from exciter.identification.following.follow_settings import FollowSettings as F
 from exciter.identification.actuators.actuator_settings import ActuatorSettings as ActuatorSettings
 from exciter.identification.actuators.actuator_settings import PositionControl as PositionControl
 from exciter.pipeline.campaign_settings import CampaignSettings as CampaignSettings
+from exciter.pipeline.fleet_settings import FleetSettings as FleetSettings
+from exciter.cluster import Cluster as Cluster
 
 # Motions: families to search in, and motions to draw
 from exciter.excitation.trajectories.fourier import Fourier as Fourier

@@ -36,27 +36,21 @@ DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueErr
 LARGEST_ARCHIVE = 4 * 2**30  #: [bytes] of its arrays together: more is damage
 
 
-def archived(value: Any, known: Mapping[str, Any] | None = None) -> bytes:
-    """The file of a value; known: objects by name that need not be kept."""
-    packer = _Packer({id(one): name for name, one in (known or {}).items()})
+def archived(value: Any, known: Mapping[str, Any] | None = None, *, exact: bool = False) -> bytes:
+    """The file of a value; known: objects by name that need not be kept. exact: for another process that works with
+    the value, not for a person who reads it again: what would be kept as text is refused, so are classes of somebody's
+    own, which that process may not know; nothing is left out, and nothing is squeezed."""
+    packer = _Packer({id(one): name for name, one in (known or {}).items()}, exact)
     tree = json.dumps(packer.pack(value), ensure_ascii=False, allow_nan=False).encode()
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **{TREE_ARRAY: np.frombuffer(tree, dtype=np.uint8), **packer.arrays})
+    file, save = io.BytesIO(), np.savez if exact else np.savez_compressed
+    save(file, allow_pickle=False, **{TREE_ARRAY: np.frombuffer(tree, dtype=np.uint8), **packer.arrays})
     return file.getvalue()
 
 
 def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
     """The value that a file holds."""
     try:
-        with zipfile.ZipFile(path) as packed:
-            if sum(one.file_size for one in packed.infolist()) > LARGEST_ARCHIVE:
-                raise ValueError("it is too large")
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        tree = json.loads(arrays.pop(TREE_ARRAY).tobytes())
-        for array in arrays.values():
-            array.flags.writeable = False
-        return _Unpacker(arrays, known or {}).unpack(tree)
+        return _read(path, known)
     except FileNotFoundError:
         raise ExciterError(f"there is no '{path}'; save again") from None
     except ExciterError as error:
@@ -64,6 +58,23 @@ def unarchived(path: Path, known: Mapping[str, Any] | None = None) -> Any:
     except DAMAGE as error:
         why = " ".join(f"{type(error).__name__} {error}".split())[:80]
         raise ExciterError(f"'{path}' is damaged, or of another version ({why}); design or identify again") from None
+
+
+def restored(content: bytes) -> Any:
+    """The value of ``archived``, as another process of the same version gave it."""
+    return _read(io.BytesIO(content), None)
+
+
+def _read(file: Path | io.BytesIO, known: Mapping[str, Any] | None) -> Any:
+    with zipfile.ZipFile(file) as packed:
+        if sum(one.file_size for one in packed.infolist()) > LARGEST_ARCHIVE:
+            raise ValueError("it is too large")
+    with np.load(file, allow_pickle=False) as packed_arrays:
+        arrays = {name: packed_arrays[name] for name in packed_arrays.files}
+    tree = json.loads(arrays.pop(TREE_ARRAY).tobytes())
+    for array in arrays.values():
+        array.flags.writeable = False
+    return _Unpacker(arrays, known or {}).unpack(tree)
 
 
 def opened(folder: Path, seal: Seal, name: str, cls: type[T]) -> T:
@@ -82,8 +93,9 @@ def opened(folder: Path, seal: Seal, name: str, cls: type[T]) -> T:
 class _Packer:
     """arrays: by the names that the tree refers to. An array or object that is met again is kept once."""
 
-    def __init__(self, known: Mapping[int, str]) -> None:
+    def __init__(self, known: Mapping[int, str], exact: bool = False) -> None:
         self.known = known
+        self.exact = exact
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
         self.met: dict[int, tuple[int, Any]] = {}  # the object is held, so that its id stays its own
 
@@ -114,16 +126,20 @@ class _Packer:
             return {"again": self.met[id(value)][0]}
         number = len(self.met)
         self.met[id(value)] = (number, value)
-        if hasattr(value, "for_archive"):
+        if hasattr(value, "for_archive") and not self.exact:
             value = value.for_archive()
         if isinstance(value, np.ndarray):
             self.arrays[f"array{number}"] = value
             return {"array": number}
-        if dataclasses.is_dataclass(value) and not isinstance(value, type) and _kept(type(value)):
+        known = _kept(type(value)) and not (self.exact and not type(value).__module__.startswith(OWN_MODULES))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type) and known:
             fields = [field.name for field in dataclasses.fields(value) if field.init]
             packed = {name: self.pack(getattr(value, name)) for name in fields}
-            caches = {name: self.pack(getattr(value, name)) for name in getattr(value, "archived_caches", ())}
+            kept = () if self.exact else getattr(value, "archived_caches", ())
+            caches = {name: self.pack(getattr(value, name)) for name in kept}
             return {"class": _name(type(value)), "number": number, "fields": packed, "caches": caches}
+        if self.exact:
+            raise ExciterError(f"{_name(type(value))} is kept as text only, which no other machine can work with")
         return {"text": str(value), "number": number}
 
 

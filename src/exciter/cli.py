@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 
 from exciter.commands.arguments import parser
 from exciter.dynamics.kernels.cache import when_compiling
-from exciter.errors import ExciterError, visible
+from exciter.errors import ClusterLost, ExciterError, visible
 
+INTERRUPTED = 130  #: exit code of what Ctrl-C ended, or the loss of a cluster
 STDERR_NUMBER = 2  #: its number in the operating system
 
 
@@ -38,10 +39,12 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         command = importlib.import_module(f"exciter.commands.{arguments.command}")  # late: numerics take a second
         code: int | None = command.run(arguments)
         sys.stdout.flush()
+    except ClusterLost as error:
+        leave(INTERRUPTED, str(error))
     except ExciterError as error:
         leave(2, str(error))
     except KeyboardInterrupt:
-        leave(130, "interrupted")
+        leave(INTERRUPTED, "interrupted")
     except OSError as error:
         discard(sys.stdout.fileno())
         leave(2, f"cannot write the output: {error.strerror or error}")

@@ -57,6 +57,10 @@ class RecordingError(ExciterError):
     """A log that cannot be read, or whose content makes no sense."""
 
 
+class ClusterLost(ExciterError):
+    """The scheduler of a cluster is gone, and with it what was under way there: an interruption, not a wrong input."""
+
+
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
     """Message for a name that does not exist, listing the valid ones; of very many (frames of a humanoid) those most
     like it."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from exciter.typing import Array, Index
 
+STEPS_TO_ALL = 4  # from set to set: more, and it is quicker to look at one after the other
 Block = tuple[Index, Index]
 Bytes = NDArray[np.uint8]
 
@@ -26,11 +27,25 @@ def independent_blocks(rows: Array) -> list[Block]:
     first = there[used].argmax(axis=1)  # rows that begin with the same column are of one block
     order = np.argsort(first, kind="stable")
     begins = np.flatnonzero(np.diff(first[order], prepend=-1))
+    sets = np.bitwise_or.reduceat(bits[order], begins, axis=0)
+    if (whole := _all_connected(sets)) is not None:  # as those of most robots: an arm has no two limbs
+        return [(used, np.flatnonzero(np.unpackbits(whole, count=c)))]
     blocks = list[Block]()
-    for group in _connected(np.bitwise_or.reduceat(bits[order], begins, axis=0)):
+    for group in _connected(sets):
         mine = np.unpackbits(group, count=c).astype(np.bool_)
         blocks.append((used[mine[first]], np.flatnonzero(mine)))
     return blocks
+
+
+def _all_connected(sets: Bytes) -> Bytes | None:
+    """The union (b,) of sets (k, b), where a few steps from the first one show that they hang together."""
+    whole: Bytes = np.asarray(np.bitwise_or.reduce(sets, axis=0))
+    reached = sets[0]
+    for _ in range(STEPS_TO_ALL):
+        reached = np.bitwise_or.reduce(sets[(sets & reached).any(axis=1)], axis=0)
+        if (reached == whole).all():
+            return whole
+    return None
 
 
 def _connected(sets: Bytes) -> list[Bytes]:

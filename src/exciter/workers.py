@@ -1,4 +1,5 @@
-"""Work over several processes that end with their parent, however it ends; work on one thread.
+"""Where independent tasks run: here, over several processes that end with their parent, however it ends, or on a
+cluster (``exciter.cluster``), by one contract; and work on one thread.
 
 Processes are those of loky (joblib): started anew rather than forked, with functions of any kind carried over, and with
 their share of the cores for numerical threads."""
@@ -10,10 +11,12 @@ import os
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from types import FrameType
@@ -27,6 +30,73 @@ STOPPING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM",
 THREAD_LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
 _LIMITED = ContextVar("limited", default=False)  # already to one thread, which takes its time
 THREAD_VARIABLES = (*(f"{name}_NUM_THREADS" for name in THREAD_LIBRARIES), "VECLIB_MAXIMUM_THREADS")
+
+
+class Workers(ABC):
+    """Who runs independent tasks. A task is a pure function of what it is given, so that it may be run again."""
+
+    @property
+    @abstractmethod
+    def here(self) -> bool:
+        """Whether tasks run in this very process, one after the other."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many tasks run at a time, now."""
+
+    @abstractmethod
+    def over(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, until: float = math.inf
+    ) -> Generator[Result, None, None]:
+        """``function(*task)`` of all tasks, as they end; tasks are taken from the iterable as they are needed. until:
+        instant of time.monotonic() at which what is still under way is given up. When the iterator is closed, or an
+        exception (Ctrl-C) passes through it, what is under way is cancelled."""
+
+    @contextmanager
+    def ready(self) -> Iterator[Workers]:
+        """For several ``over``: what they need is started once, and ended behind the last."""
+        yield self
+
+    @property
+    def about(self) -> str:
+        """In words, where there is something that a user should know."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Processes(Workers):
+    """So many processes of this machine; one is this process itself."""
+
+    jobs: int = 1
+
+    @property
+    def here(self) -> bool:
+        return self.jobs == 1
+
+    @property
+    def count(self) -> int:
+        return self.jobs
+
+    def over(
+        self, function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], *, until: float = math.inf
+    ) -> Generator[Result, None, None]:
+        if self.here:
+            for task in tasks:
+                if time.monotonic() >= until:
+                    return
+                yield function(*task)
+            return
+        with closing(over_processes(function, tasks, self.jobs, until=until)) as running:
+            yield from running
+
+
+HERE = Processes()
+
+
+def numbered(number: Any, function: Callable[..., Result], *given: Any) -> tuple[Any, Result]:
+    """A task that says which it was: results come as they end."""
+    return number, function(*given)
 
 
 def over_processes(

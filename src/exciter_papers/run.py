@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from exciter import ExciterError
-from exciter.workers import over_processes
+from exciter.workers import HERE, Workers
 from exciter_papers import FOLDERS, NAMES
 from exciter_papers.paper import Effort, Finding, Paper, Part, Value
 
@@ -57,16 +57,20 @@ Done = tuple[Task, tuple[Part, ...], float]
 
 
 def reproduce(
-    names: Sequence[str], *, quick: bool = False, jobs: int = 1, progress: Callable[[str], None] = lambda name: None
+    names: Sequence[str],
+    *,
+    quick: bool = False,
+    workers: Workers = HERE,
+    progress: Callable[[str], None] = lambda name: None,
 ) -> Iterator[Reproduced]:
     """Run all studies of these papers, the long ones of each first; a paper is given as soon as it is complete, so that
-    it can be kept whatever becomes of the next. progress is told of every study that begins; with several processes, of
+    it can be kept whatever becomes of the next. progress is told of every study that begins; with several workers, of
     every one that is done."""
     papers = [paper(name) for name in names]
     effort = Effort(quick)
     tasks = [(one.name, study.key) for one in papers for study in sorted(one.studies, key=lambda study: -study.seconds)]
     done: dict[Task, tuple[tuple[Part, ...], float]] = {}
-    for task, parts, seconds in _run(tasks, effort, min(jobs, len(tasks)), progress):
+    for task, parts, seconds in _run(tasks, effort, workers, progress):
         done[task] = parts, seconds
         while papers and all((papers[0].name, study.key) in done for study in papers[0].studies):
             yield _together(papers.pop(0), effort, done)
@@ -78,13 +82,13 @@ def _together(one: Paper, effort: Effort, done: Mapping[Task, tuple[tuple[Part, 
     return Reproduced(one, effort, parts, sum(seconds for _, seconds in mine))
 
 
-def _run(tasks: Sequence[Task], effort: Effort, jobs: int, progress: Callable[[str], None]) -> Iterator[Done]:
-    if jobs == 1:
+def _run(tasks: Sequence[Task], effort: Effort, workers: Workers, progress: Callable[[str], None]) -> Iterator[Done]:
+    if workers.here:
         for task in tasks:
             progress(" ".join(task))
             yield run_study(*task, effort)
         return
-    with closing(over_processes(run_study, ((*task, effort) for task in tasks), jobs)) as running:
+    with closing(workers.over(run_study, ((*task, effort) for task in tasks))) as running:
         for done in running:
             progress(" ".join(done[0]))
             yield done

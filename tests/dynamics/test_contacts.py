@@ -51,6 +51,17 @@ def test_taken_off_forces_leave_what_a_null_space_leaves(quadruped: Robot) -> No
         np.testing.assert_allclose(left[k].T @ np.diag(noise**-2.0) @ left[k], information, atol=1e-9)
 
 
+def test_directions_that_are_combinations_of_others_take_nothing_more(quadruped: Robot) -> None:
+    """At some instants only, as where a joint has no equation of its own and a foot pushes along it."""
+    dynamics, stance = Dynamics(quadruped), tuple(GroundContact(foot) for foot in FEET[:2])
+    q, noise = standing_states(dynamics, stance, 6).q, np.random.default_rng(6).uniform(0.1, 2.0, 18)
+    sides = np.random.default_rng(7).standard_normal((6, 18, 9))
+    forces = contact_jacobian(dynamics, stance, q).swapaxes(1, 2)
+    doubled = np.concatenate([forces, np.where(np.arange(6)[:, None, None] % 2, 0.0, forces @ np.ones((6, 2)))], axis=2)
+    for a, b in zip(taken_off(sides, forces, noise), taken_off(sides, doubled, noise), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
 def test_what_standing_hides_is_one_mass_at_every_pointed_foot(quadruped: Robot) -> None:
     whole = ex.DynamicModel(quadruped, (ex.Viscous(),))
     stance = tuple(GroundContact(foot) for foot in FEET)

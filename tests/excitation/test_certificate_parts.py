@@ -18,12 +18,11 @@ from exciter.excitation.constraints.collision import (
     Block,
     Touch,
     Wall,
-    _best_plane,
     obstacle_apart,
-    segments_apart,
 )
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, RowName, rows_of
 from exciter.excitation.constraints.mesh import MESH_DISTANCE_ACCURACY_M, MeshDistance, approach, body_radii
+from exciter.excitation.constraints.segments import best_plane, segments_apart
 from exciter.excitation.constraints.torque_limits_and_bounds import Body, TorqueLimits, torque_range
 from exciter.excitation.constraints.workspace import OutsideSphere, Region
 from exciter.excitation.trajectories.curve import Curve
@@ -324,11 +323,11 @@ def test_planes_between_the_ends_are_of_unit_length() -> None:
     half = np.arcsin(0.5 * length)
     left, right = (np.array([np.sin(half), sign * np.cos(half), 0.0 * half]) for sign in (1.0, -1.0))
     normal = np.stack([left, right], axis=2).reshape(3, -1)
-    np.testing.assert_allclose(_best_plane(normal, lambda n: np.linalg.norm(n, axis=0)), 1.0)
-    np.testing.assert_allclose(_best_plane(normal, lambda n: -np.linalg.norm(n, axis=0)), -1.0)
-    np.testing.assert_allclose(_best_plane(normal, lambda n: n[0]), np.where(length > 0.1, 1.0, np.sin(half)))
-    np.testing.assert_allclose(_best_plane(normal, lambda n: n[1]), np.cos(half))
-    np.testing.assert_allclose(_best_plane(normal, lambda n: -n[1]), np.cos(half))
+    np.testing.assert_allclose(best_plane(normal, lambda n: np.linalg.norm(n, axis=0)), 1.0)
+    np.testing.assert_allclose(best_plane(normal, lambda n: -np.linalg.norm(n, axis=0)), -1.0)
+    np.testing.assert_allclose(best_plane(normal, lambda n: n[0]), np.where(length > 0.1, 1.0, np.sin(half)))
+    np.testing.assert_allclose(best_plane(normal, lambda n: n[1]), np.cos(half))
+    np.testing.assert_allclose(best_plane(normal, lambda n: -n[1]), np.cos(half))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from exciter.excitation.optimiser.search import Search
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
 from exciter.robot import load
+from exciter.workers import Processes
 from support.terminal import without_progress
 
 pytestmark = pytest.mark.slow
@@ -194,7 +195,7 @@ def test_the_torn_last_line_of_a_killed_run_is_run_again(lines, tmp_path, whole,
 def test_a_resumed_search_on_two_processes_ends_as_on_one(lines, tmp_path, whole):
     file = tmp_path / "checkpoint.json"
     file.write_bytes(b"".join(lines[:2]))
-    resumed = designed(file, jobs=2)
+    resumed = designed(file, workers=Processes(2))
     assert len(resumed.attempts) == 3
     assert_allclose([a.value for a in resumed.attempts], [a.value for a in whole.attempts], rtol=1e-6)
     assert_allclose(resumed.delta, whole.delta, rtol=0, atol=1e-3)  # kernels of another process: the last digit

@@ -22,7 +22,7 @@ from exciter.dynamics.reference import NumpyEngine
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.certificate.spans import Spans
 from exciter.excitation.constraints import constraint as constraint_module
-from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall, closest_points
+from exciter.excitation.constraints.collision import Block, CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.constraint import (
     ROW_LENGTH_M,
     AnyOf,
@@ -33,6 +33,7 @@ from exciter.excitation.constraints.constraint import (
 )
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,

@@ -25,6 +25,7 @@ from exciter.excitation.trajectories.trajectory import motion
 from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
 from exciter.robot import load
 from exciter.robot.pinocchio_model import to_pinocchio
+from exciter.workers import Processes
 from support.robots import random_robot
 
 pytestmark = pytest.mark.slow
@@ -178,7 +179,7 @@ def test_a_free_duration_is_used():
 def test_the_same_seed_gives_the_same_motion_on_any_number_of_processes():
     model = DynamicModel(load("gautier-khalil"), USUAL)
     one = design(model, Fourier(8.0, 3), starts=3, seed=4)
-    two = design(model, Fourier(8.0, 3), starts=3, seed=4, jobs=2)
+    two = design(model, Fourier(8.0, 3), starts=3, seed=4, workers=Processes(2))
     # kernels just compiled and kernels from the disk cache differ in the last digit, a settled optimum in half of them
     assert_allclose(one.delta, two.delta, rtol=0, atol=1e-3)
     assert_allclose([a.value for a in one.attempts], [a.value for a in two.attempts], rtol=1e-6)
@@ -197,8 +198,8 @@ def test_a_time_limit_leaves_something_usable():
 def test_a_time_limit_holds_on_several_processes():
     """The clock is common: starts that would begin too late do not begin."""
     model = DynamicModel(load("gautier-khalil"), USUAL)
-    design(model, Fourier(8.0, 3), starts=2, jobs=2)  # processes are up
-    found = design(model, Fourier(8.0, 3), starts=500, jobs=2, time_limit=1.0)
+    design(model, Fourier(8.0, 3), starts=2, workers=Processes(2))  # processes are up
+    found = design(model, Fourier(8.0, 3), starts=500, workers=Processes(2), time_limit=1.0)
     assert found.interrupted
     assert len(found.attempts) < 400
     assert found.certificate.certified

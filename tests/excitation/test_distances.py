@@ -9,9 +9,10 @@ import pytest
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
-from exciter.excitation.constraints.collision import Block, Round, Wall, closest_points, vector
+from exciter.excitation.constraints.collision import Block, Round, Wall, vector
 from exciter.excitation.constraints.constraint import ROW_LENGTH_M, UserConstraint
 from exciter.excitation.constraints.mesh import MeshDistance
+from exciter.excitation.constraints.segments import closest_points
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import (
     Box,

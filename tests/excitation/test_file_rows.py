@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from exciter.errors import ExciterError, MotionError
 from exciter.excitation.files.row_files import (
     MOST_FILE_ROWS,
     MotionSamples,
     Rounding,
-    _number,
+    _numbers_text,
     _time,
     check_rows,
     csv_text,
@@ -263,9 +264,9 @@ def test_times_of_messages_are_whole_nanoseconds(given: Any, seconds: float | No
 
 def test_numbers_have_a_point_that_yaml_wants() -> None:
     for value in (1e-05, 1.5e-07, 1e22, 0.1, -2.0, 1e300, 123456789.125):
-        text = _number(value)
-        assert float(text) == value
-        assert "." in text
+        text = _numbers_text([-value, value])
+        assert json.loads(text) == yaml.safe_load(text) == [-value, value]
+        assert text.count(".") == 2
     samples = table(ramped(), 5)
     text = ros2_yaml(samples, JOINTS)
     assert message_as_written(text) is not None

@@ -14,8 +14,9 @@ from numpy.testing import assert_allclose
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError
-from exciter.excitation.constraints.collision import CapsuleDistance, segments_apart
+from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import moving_point
+from exciter.excitation.constraints.segments import segments_apart
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality

@@ -657,7 +657,7 @@ def test_there_is_no_way_to_one_side_of_rows():
         with pytest.raises(ValueError, match="read-only"):
             side[...] = 0.0
     # all that can be done with rows; whoever adds to it, shall think of both sides
-    assert own_names(rows_module) == {"Rows", "model_rows", "ParallelFilter", "filtered_rows"}
+    assert own_names(rows_module) == {"Rows", "PackedRows", "model_rows", "ParallelFilter", "filtered_rows"}
     assert own_names(Rows) == {
         "of",
         "w",
@@ -674,7 +674,8 @@ def test_there_is_no_way_to_one_side_of_rows():
         "equations",
         "join",
     }
-    assert own_names(ParallelFilter) == {"title", "low_pass", "factor", "edge", "look_ahead", "at", "apply", "stream"}
+    settings = {"title", "low_pass", "factor", "edge", "look_ahead"}
+    assert own_names(ParallelFilter) == settings | {"at", "windows", "apply", "stream"}
     takes = {
         thing.__name__: set(inspect.signature(thing).parameters)
         for thing in (ParallelFilter.apply, ParallelFilter.stream, filtered_rows, filtered_pair, Rows.of)
@@ -787,3 +788,26 @@ def test_the_benchmark_measures_what_it_says(tmp_path):
     whole = signals.whole_in_memory(tmp_path / "log.csv", 12_345)
     assert whole["samples"] == 12_345
     assert whole["difference"] < 1e-9
+
+
+@pytest.mark.parametrize("low_pass", [Butterworth(28.7), Butterworth(0.05, 2), Chebyshev(40.0)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (40, 1), (3000,), (3000, 7), (3000, 16), (3000, 37), (900, 2, 9)])
+def test_many_series_at_once_are_filtered_as_each_alone_by_scipy(low_pass, shape):
+    """Sixteen series side by side, and what is left of them; short ones, whose reflection is the whole of them."""
+    samples = np.random.default_rng(0).standard_normal(shape).cumsum(axis=0)
+    padding = min(low_pass.settle(1000.0), shape[0] - 1)
+    expected = signal.sosfiltfilt(low_pass.sections(1000.0), samples, axis=0, padlen=padding)
+    size = np.abs(expected).max()
+    assert_allclose(low_pass.zero_phase(samples, 1000.0), expected, rtol=0.0, atol=1e-12 * size)
+    turned = np.moveaxis(samples, 0, -1)
+    assert_allclose(
+        np.moveaxis(low_pass.zero_phase(turned, 1000.0, axis=-1), -1, 0), expected, rtol=0.0, atol=1e-12 * size
+    )
+
+
+def test_nan_stays_in_its_series():
+    samples = np.random.default_rng(0).standard_normal((500, 5))
+    samples[100, 2] = np.nan
+    found = Butterworth(20.0).zero_phase(samples, 1000.0)
+    assert np.isnan(found[:, 2]).all()
+    assert np.isfinite(np.delete(found, 2, axis=1)).all()

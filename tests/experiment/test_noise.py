@@ -272,3 +272,15 @@ def test_a_joint_that_is_held_does_not_choose_the_cutoff() -> None:
         found = route.apply(recording).motion
         exact = np.cos(found.time) + 0.81 * np.cos(2.7 * found.time)
         assert np.abs(found.qd[200:-200, 0] - exact[200:-200]).max() < 0.01
+
+
+def test_an_estimate_that_is_kept_is_of_these_numbers():
+    """One number more or less, another clock, another question: another estimate."""
+    time, x = np.arange(2000) / 1000.0, np.random.default_rng(0).standard_normal((2000, 2))
+    first = estimate_noise(time, x)
+    assert estimate_noise(time.copy(), x.copy()) is first
+    x[500:] *= 2.0
+    assert (estimate_noise(time, x).sigma > 1.3 * first.sigma).all()
+    turned = np.asfortranarray(x)
+    np.testing.assert_array_equal(estimate_noise(time, turned).sigma, estimate_noise(time, x).sigma)
+    assert (estimate_noise(time[:1000], x[1000:]).sigma > estimate_noise(time[:1000], x[:1000]).sigma).all()

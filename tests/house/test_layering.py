@@ -18,6 +18,8 @@ FLOW = (
     "labelled",
     "independent_blocks",
     "workers",
+    "cluster",
+    "kept_results",
     "robot",
     "parameters",
     "dynamics",

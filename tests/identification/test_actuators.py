@@ -19,6 +19,7 @@ from exciter.files import HASHES
 from exciter.identification.actuators.actuator_fit import cut, fit_actuators, gains_of, remarks, whole
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, SimulatorSettings
 from exciter.identification.actuators.alike import likeliest_spread
+from exciter.identification.actuators.control_law import clamped_commands, control_gains
 from exciter.identification.actuators.drive_numbers import drive_numbers
 from exciter.identification.actuators.drive_simulator import drive_simulator
 from exciter.identification.actuators.moved_links import payload_places
@@ -309,6 +310,45 @@ def test_gains_of_the_description(word, tmp_path):
     mixed = gains_of(robot, ActuatorSettings(control=PositionControl(kp={"b": 3.0}, limit={"a": 1.0})))
     assert (mixed["kp"][0], mixed["kp"][1], mixed["limit"][0]) == (gains["kp"][0], 3.0, 1.0)
     np.testing.assert_array_equal(mixed["kd"], gains["kd"])
+
+
+def test_a_dampratio_is_that_at_the_ref_of_the_joints(tmp_path):
+    """MuJoCo's compiler takes inertias where the file has the bodies, which ref calls another angle."""
+    robot = described(tmp_path, '<position joint="a" kp="60" dampratio="1"/><position joint="b" kp="25" kv="1"/>')
+    text = robot.file.read_text()
+    for name, ref in (("a", 0.4), ("b", 1.2)):
+        text = text.replace(f'<joint name="{name}"', f'<joint ref="{np.degrees(ref)}" name="{name}"')
+    robot.file.write_text(text)
+    model = mujoco.MjModel.from_xml_path(str(robot.file))
+    assert model.qpos0 == pytest.approx([0.4, 1.2])
+    assert gains_of(ex.load(robot.file), ActuatorSettings())["kd"][0] == pytest.approx(-model.actuator_biasprm[0, 2])
+
+
+@pytest.mark.parametrize(
+    "bounds", ['forcerange="-4 9"', 'gear="-2" forcerange="-4.5 2"'], ids=["as it is", "through the gear"]
+)
+def test_limits_that_differ_by_direction_are_told(bounds, tmp_path):
+    """Simulated as the smaller one both ways; not where settings say a limit."""
+    robot = described(tmp_path, f'<position joint="a" kp="60" kv="1" {bounds}/><position joint="b" kp="25"/>')
+    gains, notes = control_gains(robot, ActuatorSettings())
+    assert gains["limit"][0] == pytest.approx(4.0)
+    told = [note for note in notes if note.subject == "torque limit"]
+    assert [note.joint for note in told] == ["a"]
+    assert "-4 … 9 N·m" in told[0].text
+    assert "± 4" in told[0].text
+    given = control_gains(robot, ActuatorSettings(control=PositionControl(limit={"a": 9.0})))[1]
+    assert not [note for note in given if note.subject == "torque limit"]
+
+
+def test_commands_that_mujoco_would_clamp_are_told(tmp_path):
+    robot = described(
+        tmp_path,
+        '<position joint="a" kp="60" gear="2" ctrlrange="-1 1"/><position joint="b" kp="25" ctrlrange="-1 1"/>',
+    )
+    commands = np.array([[0.0, -0.9], [0.6, 0.9]])
+    (note,) = clamped_commands(robot, commands)
+    assert (note.subject, note.joint) == ("command", "a")
+    assert "-0.5 … 0.5" in note.text
 
 
 @pytest.mark.parametrize("word", LAWS)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import signal
 
 from exciter.identification.actuators import structure
-from exciter.identification.actuators.structure import LogMotion, _crossed
+from exciter.identification.actuators.actuator_fit import uncertainty
+from exciter.identification.actuators.structure import LackingTorque, LogMotion, _crossed, _selected
 from support.scripts import benchmark
 
 SECONDS = 3.0
@@ -71,3 +73,32 @@ def test_a_gap_is_crossed_in_its_time(half):
     there = time[np.flatnonzero(x >= half)[0]] - 0.1
     assert there == pytest.approx((12.0 * half / (slope * (1.0 / inertia + 1.0 / rotor))) ** (1 / 3), abs=5 * step)
     assert v[-1] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["elastic-motor", "backlash-link", "load"])
+def test_intervals_count_what_the_structure_moved(virtual, robot, kind):
+    """Of a robot with a structure that the fit lacks, all numbers but one at most; by scatter alone hardly half."""
+    truth = virtual.drawn(kind, 0)
+    fit = virtual.fitted(robot, virtual.moved(truth, 0)).fit
+    values = np.concatenate([truth.drives.ravel(), [truth.delay]])
+    low, high = fit.interval()
+    assert ((low <= values) & (values <= high)).sum() >= len(values) - 1
+    scatter = np.sqrt(np.diag(uncertainty(fit.fitted, np.zeros_like(fit.covariance))[0]))
+    off = np.array([u.coordinate(v) for u, v in zip(fit.numbers.unknowns, values, strict=True)]) - fit.fitted.x
+    assert (np.abs(off) > 2.5 * scatter).sum() >= 2
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+def test_noise_that_lasts_is_no_structure(seconds):
+    """Traces of which chance explains a fifth and more of residuals that last."""
+    rng, part = np.random.default_rng(3), np.exp(-1.0 / (200.0 * seconds))
+
+    def lasting(count):
+        return signal.lfilter([np.sqrt(1.0 - part**2)], [1.0, -part], rng.normal(size=(2000, count)), axis=0)
+
+    shape = LackingTorque("any", lambda: np.zeros(0), lambda size: "any", positive=False)
+    named = 0
+    for _ in range(60):
+        known, traces = lasting(6), [[[column[:, None]] for column in lasting(20).T]]
+        named += bool(_selected([0], known, lasting(1), {0: traces[0]}, {0: [[shape] * 20]}, np.ones(1), [2000], 20))
+    assert named <= 3

@@ -100,13 +100,14 @@ def test_errors_of_motions_are_what_a_filter_or_a_series_leaves(model: DynamicMo
     frequency = 2.0 * np.pi * np.random.default_rng(0).uniform(0.0, 10.0, 200_000)
     spectrum = np.sqrt([(frequency ** (2 * k)).mean() for k in range(3)])[:, None] * piece.position_noise
     for one, expected in ((piece, spectrum), (fitted, fitted.series.noise_of_derivatives)):
-        draws = np.stack([motion_errors(one, motion.time, np.random.default_rng(seed)) for seed in range(60)])
+        drawn = motion_errors(one, motion.time)
+        draws = np.stack([drawn(np.random.default_rng(seed)) for seed in range(60)])
         np.testing.assert_allclose(np.sqrt((draws**2).mean(axis=(0, 2))), expected, rtol=0.12)
         for k in (0, 1):  # each is the derivative of the one before
             slope = np.diff(draws[0, k], axis=0) * 0.5 * RATE
             middle = 0.5 * (draws[0, k + 1, 1:] + draws[0, k + 1, :-1])
             assert np.abs(slope - middle).max() < 0.05 * np.abs(middle).max()
-    assert motion_errors(Processed(motion, motion.q, RATE), motion.time, np.random.default_rng(0)) is None
+    assert motion_errors(Processed(motion, motion.q, RATE), motion.time) is None
 
 
 def test_energy_has_bounds_of_its_right_side_only(model: DynamicModel) -> None:

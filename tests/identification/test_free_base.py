@@ -22,6 +22,7 @@ from exciter.experiment.virtual.standing import (
     started,
 )
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
+from exciter.identification.equation_filter import EquationFilter
 from exciter.identification.estimators.physical import Prior
 from exciter.identification.formulations.base_link import BaseLink
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -220,6 +221,15 @@ def test_masses_of_links_have_the_covariance_of_prior_and_equations_together() -
     assert alone is not None
     assert np.isinf(alone.std[0])
     assert link_masses(problem, ex.WeightedLeastSquares().estimate(problem), prior) is None
+
+
+def test_whether_a_robot_on_its_feet_leans_is_not_asked(stand: Experiment) -> None:
+    """The attitude of its base was measured; and it is said."""
+    log = stand.stood.recording(NOISE, 0)
+    found = ex.identify(quadruped(), log, terms=TERMS, automatic=True, filter=EquationFilter(5.0))
+    (said,) = [choice for choice in found.choices if choice.key == "gravity"]
+    assert said.value == "as described"
+    assert "attitude of the base was measured" in said.reason
 
 
 def test_a_virtual_quadruped_from_end_to_end(tmp_path: Path) -> None:

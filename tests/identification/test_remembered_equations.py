@@ -13,6 +13,8 @@ from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
+from exciter.identification.information.problem import Problem
+from exciter.identification.runs.run import Run
 from exciter.identification.selection.remembered_equations import remembering
 from exciter.parameters.terms import Coulomb, Dahl, LoadFriction, Offset, Ripple, RotorInertia, Viscous
 from exciter.robot import load
@@ -81,3 +83,35 @@ def test_torques_are_taken_as_they_come(pieces):
 
 def test_without_a_filter_nothing_is_remembered():
     assert remembering(None) == InverseDynamic()
+
+
+def test_equations_that_are_kept_are_those_that_were_made(pieces):
+    """Without the columns they have not; not at all where their columns are kept, or they would take too much."""
+    run, model = Run(pieces), DynamicModel(ROBOT, TERMS)
+    problem = Problem(model, (run,), InverseDynamic(BOTH))
+    assert not problem.is_held
+    made = [rows for _, rows in problem.rows()]
+    assert problem.is_held
+    kept = [rows for _, rows in problem.rows()]
+    assert len(kept) == len(made) > 1
+    for one, other in zip(kept, made, strict=True):
+        assert_array_equal(one.sides, other.sides)
+        assert_array_equal(one.time, other.time)
+        assert (one.parameters, one.rate, one.bandwidth, one.notes) == (
+            other.parameters,
+            other.rate,
+            other.bandwidth,
+            other.notes,
+        )
+    on_trial = Problem(model, (run,), remembering(BOTH))
+    assert_allclose(on_trial.compressed.rms, problem.compressed.rms, rtol=1e-12)
+    assert not on_trial.is_held
+
+
+def test_equations_that_would_take_too_much_are_made_again(pieces, monkeypatch):
+    monkeypatch.setattr("exciter.identification.information.problem.HELD_ROWS_BYTES", 10_000)
+    problem = Problem(DynamicModel(ROBOT, TERMS), (Run(pieces),), InverseDynamic(BOTH))
+    first, second = ([rows.sides for _, rows in problem.rows()] for _ in range(2))
+    assert not problem.is_held
+    for one, other in zip(first, second, strict=True):
+        assert_array_equal(one, other)

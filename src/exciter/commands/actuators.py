@@ -7,7 +7,8 @@ import argparse
 from exciter.commands.common import chosen_robot, console, plain_table, shown, working
 from exciter.files import HASHES, json_text, output_folder
 from exciter.notes import lines, notable
-from exciter.pipeline.actuators import ACTUATORS_SEAL, Actuators, actuators
+from exciter.pipeline.actuators import Actuators, actuators
+from exciter.pipeline.drive_files import ACTUATORS_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 
 

@@ -56,12 +56,20 @@ def seconds(text: str) -> float:
     return float(text)
 
 
+def level(text: str) -> float:
+    """Between 0 and 1."""
+    if not 0.0 < _float(text) < 1.0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
+    return float(text)
+
+
 #: by the flag, or by what a value is called in the help
 VALUE_KINDS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("F", "DIR", "LOG", "TRAJECTORY", "PLAN"), Path),
     **dict.fromkeys(("K", "J"), partial(whole, least=1)),
     "S": whole,
     "P": percent,
+    "A": level,
     "-o": place,
     **dict.fromkeys(("--time-limit", "--wait", "--every"), seconds),
     "--bad": whole,

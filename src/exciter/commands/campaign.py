@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from exciter.commands.common import console, plain_table, shown, steps, with_flags
+from exciter.commands.common import chosen_workers, console, plain_table, running, shown, steps, with_flags
 from exciter.files import json_text
 from exciter.pipeline.campaign import Campaign, campaign
 from exciter.pipeline.campaign_logs import LOG_FILES
@@ -39,10 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     most = changes.get("rounds") or file.campaign.rounds
     made: Campaign | None = None
     try:
-        with steps(STEPS_PER_ROUND * most) as step:
-            made = campaign(
-                arguments.robot, arguments.output, arguments.config, design=motions, progress=step, **changes
-            )
+        with running(chosen_workers(arguments, motions.jobs)) as workers, steps(STEPS_PER_ROUND * most) as step:
+            asked = {"design": motions, "workers": workers, **changes}
+            made = campaign(arguments.robot, arguments.output, arguments.config, progress=step, **asked)
     except KeyboardInterrupt:
         if made is None:  # else all is written, and what it came to counts
             raise

@@ -21,13 +21,15 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from exciter.cluster import Cluster
 from exciter.errors import ExciterError, visible
-from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, VALIDATION_SEAL
+from exciter.pipeline.saving import CAMPAIGN_SEAL, CHECKPOINT_FILE, FLEET_SEAL, VALIDATION_SEAL
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import Robot, load
 from exciter.robot.load import RobotOptions
 from exciter.settings import fill
 from exciter.settings.fill import flags, settings_fields
+from exciter.workers import Processes, Workers
 from exciter_papers import paper_seals
 
 if TYPE_CHECKING:  # commands that judge nothing need not wait for it
@@ -57,7 +59,7 @@ def refuse_parts_of_sets(*paths: Path) -> None:
     that: the set would be lost, and a motion that was certified with it."""
     from exciter.excitation.files.trajectory_files import DESIGN
     from exciter.identification.identified_model import RESULT_SEAL
-    from exciter.pipeline.actuators import ACTUATORS_SEAL
+    from exciter.pipeline.drive_files import ACTUATORS_SEAL
     from exciter.pipeline.followed import FOLLOWED_SEAL
 
     for path in paths:
@@ -68,6 +70,7 @@ def refuse_parts_of_sets(*paths: Path) -> None:
             ACTUATORS_SEAL,
             VALIDATION_SEAL,
             CAMPAIGN_SEAL,
+            FLEET_SEAL,
             *paper_seals(),
         ):
             if seal.owns(path):
@@ -136,6 +139,24 @@ def be_quiet(quiet: bool) -> None:
     """Whether results are printed for people; data asked for by --json, and errors, always are."""
     global _quiet
     _quiet = quiet
+
+
+def chosen_workers(arguments: argparse.Namespace, jobs: int) -> Workers:
+    """Who runs what can run side by side: --cluster, or so many processes of this machine."""
+    if arguments.cluster is None:
+        return Processes(jobs)
+    if (getattr(arguments, "jobs", None) or 1) > 1:
+        raise ExciterError("--jobs is for processes of this machine, --cluster for others: leave one of them out")
+    return Cluster(arguments.cluster)
+
+
+@contextmanager
+def running(workers: Workers) -> Iterator[Workers]:
+    """Ready for all of a command; where they are others' machines, people see which, and where to look at them."""
+    with workers.ready():
+        if workers.about:
+            screen().print(workers.about, style="dim", soft_wrap=True)
+        yield workers
 
 
 class _Console(Console):

@@ -23,6 +23,7 @@ from rich.text import Text
 from exciter.commands.common import console, plain_table, steps, with_flags
 from exciter.commands.design import progress_bar as search_bar
 from exciter.commands.simulate import progress_bar as simulation_bar
+from exciter.dynamics.kernels.cache import kept
 from exciter.dynamics.model import DynamicModel
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.excitation.trajectories.trajectory import motion
@@ -44,6 +45,7 @@ STARTS, PERIODS = 4, 3
 ESTIMATOR, METHODS = "consistent", ("wls", "huber", "filtered")
 IDENTIFICATION_STEPS = 6  #: of the identification
 NOTICEABLE_COMPILE_TIME = 5.0  #: [s] of compiling that are worth a line
+EXCITATION_KERNELS = "exciter.excitation.kernels"
 DEMO_SETTINGS_FILE = "demo.yaml"
 LOG, OTHER_LOG, TRUTH = "log.csv", "other.csv", "truth.json"
 DEMO_STORY_FILE = "demo.json"  #: there when all the rest is of one story
@@ -221,13 +223,17 @@ def compiled(model: DynamicModel) -> float:
     code = "from exciter.commands.demo import prepare_limits; prepare_limits()"
     with steps(1) as step:
         step("preparing numerical kernels")
-        beside = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        quiet, beside = subprocess.DEVNULL, None
+        if not all(kept(module, EXCITATION_KERNELS) for module in ("capsules", "torque")):
+            beside = subprocess.Popen([sys.executable, "-c", code], stdout=quiet, stderr=quiet)
         try:
             rows = model.rows(Motion.at(np.zeros((8, model.n))), model.layout(model.base.independent))
             rows.pullback(rows.gram())
-            beside.wait()
+            if beside is not None:
+                beside.wait()
         finally:
-            beside.kill()
+            if beside is not None:
+                beside.kill()
     return time.perf_counter() - clock
 
 

@@ -13,7 +13,16 @@ import numpy as np
 from rich.text import Text
 
 from exciter.commands.check import chosen_config
-from exciter.commands.common import console, iteration_words, plain_table, print_notes, shown, working
+from exciter.commands.common import (
+    chosen_workers,
+    console,
+    iteration_words,
+    plain_table,
+    print_notes,
+    running,
+    shown,
+    working,
+)
 from exciter.errors import ExciterError
 from exciter.excitation.certificate.certificate import verdict
 from exciter.excitation.design import Design
@@ -47,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
         drawn = config.trajectory.drawn and not drives
-        with nullcontext() if drawn else progress_bar(config.starts) as tell:
+        asked = chosen_workers(arguments, config.jobs)
+        with running(asked) as workers, nullcontext() if drawn else progress_bar(config.starts) as tell:
             designed = design(
                 arguments.robot,
                 settings=config,
@@ -55,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
                 checkpoint=None if drives else folder / CHECKPOINT_FILE,
                 resume=arguments.resume,
                 deadline=deadline,
+                workers=workers,
                 progress=tell,
             )
         files, data = designed.write(folder, deadline=deadline.of_files(resumed=arguments.resume))
@@ -68,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def refuse_of_torques(arguments: argparse.Namespace) -> None:
     """Flags that mean nothing to a motion for drives."""
-    for flag in ("experiment", "parameters", "jobs", "resume"):
+    for flag in ("experiment", "parameters", "jobs", "cluster", "resume"):
         if getattr(arguments, flag):
             raise ExciterError(f"--{flag} has no meaning beside --for {ACTUATORS}; leave it out")
 
@@ -77,7 +88,7 @@ def check_flags(arguments: argparse.Namespace, config: DesignSettings) -> None:
     """Refuse flags of a search where there is none."""
     if not config.trajectory.drawn:
         return
-    for flag in ("starts", "jobs", "time_limit", "resume"):
+    for flag in ("starts", "jobs", "cluster", "time_limit", "resume"):
         if getattr(arguments, flag):
             raise ExciterError(
                 f"--{flag.replace('_', '-')} is for a search; a {config.trajectory.family} motion is drawn from its "

@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from exciter.commands.common import (
+    chosen_workers,
     console,
     plain_table,
     print_notes,
     print_residuals,
     print_verdict,
+    running,
     steps,
     with_flags,
 )
@@ -35,6 +37,7 @@ from exciter.identification.information.estimate import (
 from exciter.identification.payload import LOAD_QUANTITIES, LOAD_UNITS
 from exciter.identification.selection.cross_validated_trial import Choice
 from exciter.identification.selection.friction_choice import UNSETTLED, FrictionChoice
+from exciter.kept_results import KEPT_FOLDER, KeptResults
 from exciter.notes import lines, texts
 from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified, refuse_copy
@@ -42,6 +45,7 @@ from exciter.pipeline.identify import identify
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import load
 from exciter.validation.comparison import Comparison
+from exciter.workers import HERE
 
 SENTENCE_TABLE_COLUMNS = 100  #: [columns] of tables with sentences in them
 CHOSEN_VALUE_COLUMNS = 30  #: of them, for what was chosen
@@ -152,8 +156,10 @@ def run(arguments: argparse.Namespace) -> None:
     plan = None if arguments.plan is None else Plan.read(arguments.plan)
     expected = arguments.logs or ([] if plan is None else plan.stages)
     count = len((*expected, *arguments.validate, *arguments.loaded))
-    with output_folder(arguments.output) as folder, steps(count + 7) as step:
+    asked = chosen_workers(arguments, 1)
+    with output_folder(arguments.output) as folder, running(asked) as workers, steps(count + 8) as step:
         refuse_copy(robot.file, folder)
+        store = KeptResults.begun(workers, folder / KEPT_FOLDER, resume=arguments.resume)
         found = identify(
             robot,
             arguments.logs,
@@ -165,10 +171,12 @@ def run(arguments: argparse.Namespace) -> None:
             planned=arguments.planned,
             periods=arguments.periods,
             data=arguments.data,
+            workers=HERE if workers.here and not arguments.resume else store,
             progress=step,
         )
         step("writing")
         data = found.write(folder)
+        store.discard()
     if arguments.json:
         print(json_text(data), end="")
     else:

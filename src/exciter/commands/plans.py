@@ -8,17 +8,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
 from exciter.commands.check import chosen_config, print_certificate
 from exciter.commands.common import (
     chosen_robot,
+    chosen_workers,
     console,
     iteration_words,
     plain_table,
     print_notes,
     refuse_parts_of_sets,
+    running,
     working,
 )
 from exciter.commands.simulate import print_simulated
@@ -53,8 +56,9 @@ def design(arguments: argparse.Namespace) -> int:
     config = chosen_config(arguments).overridden(**{flag: getattr(arguments, flag) for flag in SEARCH_FLAGS})
     deadline = time_limit(config, time.monotonic() - arguments.began)
     with output_folder(arguments.output) as folder:
-        with progress_bar(config.starts) as tell:
-            designed = design_experiment(arguments.robot, experiment, settings=config, deadline=deadline, progress=tell)
+        with running(chosen_workers(arguments, config.jobs)) as workers, progress_bar(config.starts) as tell:
+            until: dict[str, Any] = {"deadline": deadline, "workers": workers, "progress": tell}
+            designed = design_experiment(arguments.robot, experiment, settings=config, **until)
         data = designed.write(folder, deadline=deadline.of_files(resumed=False))
     if arguments.json:
         print(json_text(data), end="")

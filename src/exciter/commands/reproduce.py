@@ -10,7 +10,7 @@ from joblib import cpu_count
 from rich.console import Console
 from rich.text import Text
 
-from exciter.commands.common import console, plain_table, steps
+from exciter.commands.common import chosen_workers, console, plain_table, running, steps
 from exciter.files import json_text, output_folder
 from exciter_papers import NAMES
 from exciter_papers.page import TONES, verdicts
@@ -27,8 +27,10 @@ def run(arguments: argparse.Namespace) -> None:
     total = sum(len(paper(name).studies) for name in names)
     place = arguments.output or (None if arguments.json else USUAL_FOLDER)
     found: list[Reproduced] = []
-    with nullcontext() if place is None else output_folder(place) as folder, steps(total) as step:
-        for one in reproduce(names, quick=arguments.quick, jobs=arguments.jobs or cpu_count(), progress=step):
+    asked = chosen_workers(arguments, min(arguments.jobs or cpu_count(), total))
+    home = nullcontext() if place is None else output_folder(place)
+    with home as folder, running(asked) as workers, steps(total) as step:
+        for one in reproduce(names, quick=arguments.quick, workers=workers, progress=step):
             found.append(one)
             if folder is not None:
                 write(one, folder)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 ContactKind = Literal["point", "flat"]
 CONTACT_KINDS: tuple[ContactKind, ...] = ("point", "flat")
 DEPENDENT_FORCE_FRACTION = 1e-9  #: of the largest singular value: forces below it are combinations of others
+INDEPENDENT_FRACTION = 1e-4  #: of the diagonal of a triangular factor: above it no direction is a combination of others
 #: of the strongest direction: a round foot that rolls shows its own mass so little that errors of the motion show more
 BARELY_VISIBLE_FRACTION = 1e-3
 STATES_AT_ONCE = 256
@@ -95,12 +96,24 @@ def taken_off(sides: Array, forces: Array, noise: Array) -> tuple[Array, Array]:
     """Π sides, and S⁻¹ Π S (n, n), its mean over the instants, with π on its diagonal: of equations (N, n, k) without
     the unknown forces whose directions (N, n, m) are given; noise (n,): σ of every equation."""
     scaled = forces / noise[:, None]
-    u, values, _ = np.linalg.svd(scaled, full_matrices=False)
-    kept = values > DEPENDENT_FORCE_FRACTION * values.max(axis=1, initial=0.0)[:, None]
-    u = u * kept[:, None]
-    within = sides / noise[:, None]
-    left = (within - u @ (u.swapaxes(1, 2) @ within)) * noise[:, None]
-    return left, np.asarray(np.eye(len(noise)) - np.einsum("Nim,Njm->ij", u, u) / max(len(u), 1))
+    u = _orthonormal(scaled)
+    taken = u.swapaxes(1, 2) / noise @ sides
+    left = sides - (noise[:, None] * u) @ taken
+    within = u.transpose(1, 0, 2).reshape(len(noise), -1)
+    return left, np.asarray(np.eye(len(noise)) - within @ within.T / max(len(u), 1))
+
+
+def _orthonormal(directions: Array) -> Array:
+    """(N, n, m) that span the same, zero where a direction is a combination of others. Columns of a QR factor, several
+    times cheaper than singular vectors, at instants where its diagonal shows that none is."""
+    q, r = np.linalg.qr(directions)
+    diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
+    doubtful = diagonal.min(axis=1, initial=np.inf) <= INDEPENDENT_FRACTION * diagonal.max(axis=1, initial=0.0)
+    if doubtful.any():
+        u, values, _ = np.linalg.svd(directions[doubtful], full_matrices=False)
+        kept = values > DEPENDENT_FORCE_FRACTION * values.max(axis=1, initial=0.0)[:, None]
+        q[doubtful] = u * kept[:, None]
+    return np.asarray(q)
 
 
 def unknown_forces(dynamics: Dynamics, stance: Stance, q: Array, unmeasured: BoolArray) -> Array:

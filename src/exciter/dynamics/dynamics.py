@@ -50,7 +50,7 @@ class Dynamics:
 
     def regressor(self, motion: Motion, out: Array | None = None) -> Array:
         """Φ(q, q̇, q̈) (N, n, 10 per body): τ = Φ χ. A view of memory with samples last. out: the result of an earlier
-        call for as many samples, to be overwritten; saves the memory's allocation."""
+        call for as many samples, to be overwritten but for its zeros; saves the memory's allocation."""
         if (moved := self.coupled(motion)) is not None:
             if out is not None and out.shape != (len(motion), self.robot.n, 10 * self.robot.n_bodies):
                 raise MotionError(f"out must be the regressor of an earlier motion with {len(motion)} samples")

@@ -13,10 +13,10 @@ import numpy as np
 
 from exciter.dynamics.kernels.cache import kernels
 from exciter.dynamics.reference import Adjoints, Chain, LagrangeRows, NumpyEngine, Placements, RowBatch
+from exciter.dynamics.shared_work import parts, shared_out
 from exciter.errors import ExciterError
 from exciter.typing import Array
 
-KERNEL_BLOCK_SAMPLES = 64  # threads share samples in whole blocks, so that they change no rounding inside one
 EXACT_SINE_ANGLE_RAD = 1e5  # beyond it the kernels reduce an angle with errors (``blocks.sin_cos``)
 NO_SEED = np.zeros((0, 0))
 
@@ -46,23 +46,23 @@ def _rows(rows: RowBatch) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class NumbaEngine(NumpyEngine):
-    """threads: how many parts of the samples run at once; one for columns, energies and kinematics."""
+    """threads: how many may share the samples, where that is faster (``shared_work``); one for columns, energies and
+    kinematics."""
 
     name: ClassVar[str] = "numba"
     threads: int = 1
 
     def _call(self, kernel: str, fixed: tuple[Any, ...], samples: int, *out: Array) -> None:
-        """Run a kernel over all samples: serial ones take (begin, end), parallel ones the cuts between parts."""
-        if self.threads > 1:
-            blocks = -(-samples // KERNEL_BLOCK_SAMPLES)
-            cuts = np.minimum(samples, KERNEL_BLOCK_SAMPLES * (blocks * np.arange(self.threads + 1) // self.threads))
-            getattr(kernels("parallel"), kernel)(*fixed, cuts, *out)
+        """Run a kernel over all samples, or over parts of them on several threads."""
+        compiled = getattr(kernels("drivers"), kernel)
+        if self.threads == 1:
+            compiled(*fixed, 0, samples, *out)
         else:
-            getattr(kernels("drivers"), kernel)(*fixed, 0, samples, *out)
+            shared_out(kernel, lambda _, begin, end: compiled(*fixed, begin, end, *out), samples, self.threads)
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
-        out = np.empty((chain.n, chain.n, 10, q.shape[1])) if out is None else out
+        out = np.zeros((chain.n, chain.n, 10, q.shape[1])) if out is None else out
         self._call("regressor", (*_geometry(chain), chain.joint, q, qd, qdd), q.shape[1], out)
         return out
 
@@ -73,11 +73,16 @@ class NumbaEngine(NumpyEngine):
         return out
 
     def gram(self, rows: RowBatch) -> Array:
-        size = rows.layout.size
-        h = np.zeros((self.threads, size, size))
-        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
-        self._call("gram", (*_rows(rows), *motion), rows.q.shape[1], h if self.threads > 1 else h[0])
-        return np.asarray(h.sum(0))
+        size, samples = rows.layout.size, rows.q.shape[1]
+        fixed = (*_rows(rows), *writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd))
+        compiled = kernels("drivers").gram
+        if self.threads == 1:
+            h = np.zeros((size, size))
+            compiled(*fixed, 0, samples, h)
+            return h
+        sums = np.zeros((len(parts(samples)), size, size))
+        shared_out("gram", lambda k, begin, end: compiled(*fixed, begin, end, sums[k]), samples, self.threads)
+        return np.asarray(sums.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)

@@ -41,7 +41,7 @@ from exciter.parameters import inertial
 from exciter.parameters.perturbation_bounds import PerturbationBounds
 from exciter.robot.motion import Motion
 from exciter.typing import Array
-from exciter.workers import one_thread
+from exciter.workers import HERE, Workers, one_thread
 
 SAMPLES_PER_TIMED_SAMPLE = 10  # figures of one in so many samples are timed, before a search that has a time limit
 RESERVE_FACTOR = 1.4  # times what was timed is kept free for what comes after the search
@@ -115,8 +115,9 @@ class Design:
             return f"{self.curve.duration:.4g} s of random motion after {draws}; {value}"
         if self.unsearched:
             return f"{value}, not searched for: the time limit came first"
-        feasible = sum(attempt.feasible for attempt in self.attempts)
-        starts = f"{feasible} of {len(self.attempts)} starts feasible"
+        feasible, outdone = (sum(getattr(one, word) for one in self.attempts) for word in ("feasible", "outdone"))
+        starts = f"{feasible} of {len(self.attempts) - outdone} starts feasible"
+        starts += f", {outdone} more given up far from the best" if outdone else ""
         return f"{value} after {count} evaluations in {self.seconds:.2f} s; {starts}"
 
     @property
@@ -253,7 +254,7 @@ def design(
     equations: Sequence[str] | None = None,
     seed: int = 0,
     starts: int = 16,
-    jobs: int = 1,
+    workers: Workers = HERE,
     time_limit: float | Deadline | None = None,
     file_rate: float | None = None,
     checkpoint: Path | None = None,
@@ -266,9 +267,9 @@ def design(
     robot has. columns: the parameters it is about (``DesignColumns``), the base parameters unless given. samples: of
     the log over one duration, 100 per second unless given. prior (b, b): information of earlier experiments.
     duration_range [s]: makes the duration free. locked: joints that stand still, and where; equations: joints whose
-    torques count, all unless given. starts, from different seeds, over ``jobs`` processes; the best one is
-    returned. time_limit [s] (or a ``Deadline``) of the whole design, with file_rate [Hz] of ``export`` too, and Ctrl-C
-    end the search early with what was reached. A checkpoint file keeps completed starts, the best of which is returned,
+    torques count, all unless given. starts, from different seeds, over ``workers``; the best one is returned.
+    time_limit [s] (or a ``Deadline``) of the whole design, with file_rate [Hz] of ``export`` too, and Ctrl-C end the
+    search early with what was reached. A checkpoint file keeps completed starts, the best of which is returned,
     certified, when no time is left for more (resume: False to begin anew; it stays until a start takes its place)."""
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
@@ -309,8 +310,8 @@ def design(
         limited = np.isfinite(deadline.at)
         rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
         until, certificate_seconds = rehearsal.ends(deadline), rehearsal.certificate_seconds
-        found, interrupted, out_of_time = run_starts(
-            search, starts, jobs, until, certificate_seconds, checkpoint=kept, before=before, progress=progress
+        found, interrupted, out_of_time, remarks = run_starts(
+            search, starts, workers, until, certificate_seconds, checkpoint=kept, before=before, progress=progress
         )
         feasible = [attempt for attempt in found if attempt.feasible]
         if not feasible and not out_of_time:
@@ -350,7 +351,7 @@ def design(
         interrupted=interrupted,
         out_of_time=out_of_time,
         unsearched=unsearched,
-        notes=(UNSEARCHED_NOTE,) if unsearched else (),
+        notes=(*remarks, UNSEARCHED_NOTE) if unsearched else remarks,
     )
 
 

@@ -15,7 +15,7 @@ from exciter.errors import RobotError
 from exciter.export.robot_xml import free_name
 from exciter.export.xml_edit import EditableXml, xml_of
 from exciter.identification.actuators.moved_links import ChangedLink
-from exciter.robot.urdf import URDF_MOMENTS
+from exciter.robot.spatial import URDF_MOMENTS
 from exciter.robot.xml_safety import number as read_number
 from exciter.robot.xml_safety import numbers as read_numbers
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from exciter.dynamics.model import DynamicModel
 from exciter.export.loops import WrittenLoops
@@ -74,7 +74,7 @@ def placement(part: Joint | Frame | Shape) -> dict[str, Any]:
     """Where it is in what carries it; nothing for what is not moved or turned."""
     place: dict[str, Any] = {"pos": part.translation} if part.translation.any() else {}
     if not np.array_equal(part.rotation, np.eye(3)):
-        x, y, z, w = Rotation.from_matrix(part.rotation).as_quat().tolist()
+        x, y, z, w = scipy.spatial.transform.Rotation.from_matrix(part.rotation).as_quat().tolist()
         place["quat"] = [w, x, y, z]
     return place
 

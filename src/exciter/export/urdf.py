@@ -41,8 +41,7 @@ from exciter.parameters.consistency import SMALLEST_BODY_INERTIA, divided, same_
 from exciter.parameters.conventions import UrdfInertia, from_urdf
 from exciter.robot.coupling import mimics_of
 from exciter.robot.robot import BASE, Joint, Robot
-from exciter.robot.spatial import transform_inertia
-from exciter.robot.urdf import URDF_MOMENTS
+from exciter.robot.spatial import URDF_MOMENTS, transform_inertia
 from exciter.robot.xml_safety import number as read_number
 from exciter.robot.xml_safety import numbers as read_numbers
 from exciter.robot.xml_safety import parse_xml

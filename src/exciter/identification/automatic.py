@@ -76,6 +76,12 @@ FRICTION_OF_LEGS = Choice(
     "cannot be compared joint by joint",
 )
 
+UPRIGHT_ON_FEET = Choice(
+    "gravity",
+    "as described",
+    "the attitude of the base was measured, and forces of the ground are taken off: it is not looked whether it leans",
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -114,8 +120,10 @@ class Asked:
         return self.unseen.terms(terms, self.model.robot)
 
     def trial(self, terms: JointTerms, runs: tuple[Run, ...]) -> Trial:
-        model, equations = replace(self.model, terms=terms), self.equations or remembering(self.filter)
-        return Trial(Problem(model, runs, equations, self.folds), self.values)
+        return self.trial_of(replace(self.model, terms=terms), runs)
+
+    def trial_of(self, model: DynamicModel, runs: tuple[Run, ...]) -> Trial:
+        return Trial(Problem(model, runs, self.equations or remembering(self.filter), self.folds), self.values)
 
     def weighed(self, trial: Trial) -> tuple[float, Choice]:
         """The weight of the prior."""
@@ -144,8 +152,8 @@ def choose_settings(asked: Asked) -> Chosen:
     runs, route, gravity = asked.runs, None, None
     if asked.route:
         asked.step("choosing the cut-off")
-        start = asked.starting(kept)
-        found = choose_route(asked.remake, lambda some: asked.trial(start, some), asked.band, runs)
+        start = replace(model, terms=asked.starting(kept))  # one for all: its base parameters are found once
+        found = choose_route(asked.remake, lambda some: asked.trial_of(start, some), asked.band, runs)
         if found is not None:
             route, runs, choice = found
             choices.append(choice)
@@ -247,6 +255,9 @@ def choose_automatically(
     known, on_feet = prior or Prior(), bool(stances(parts))
     if on_feet and settings.friction != FRICTION_AS_GIVEN:
         choices.append(FRICTION_OF_LEGS)
+    tilt = may_lean(config.robot.gravity, runs)
+    if on_feet and tilt:
+        choices.append(UPRIGHT_ON_FEET)
     with one_thread():
         chosen = choose_settings(
             Asked(
@@ -259,7 +270,7 @@ def choose_automatically(
                 friction=settings.friction != FRICTION_AS_GIVEN and not on_feet,
                 weight=None if isinstance(known.weight, str) else known.weight,
                 offset=prior is not None and prior.offset is None,
-                tilt=may_lean(config.robot.gravity, runs),
+                tilt=tilt and not on_feet,
                 values=known.values,
                 folds=config.folds,
                 step=step,

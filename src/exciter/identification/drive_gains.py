@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize
+import scipy
+from scipy import linalg
 
 from exciter.dynamics.load_effect import LOAD_NAMES, load_effect
 from exciter.dynamics.model import DynamicModel
@@ -247,7 +248,7 @@ class Bilinear:
             along = self.jacobian(at, sigma)[:, size:]
             return np.asarray(u @ (u.T @ along) - along)
 
-        found = optimize.least_squares(
+        found = scipy.optimize.least_squares(
             lambda k: self.residuals(best(k)[0], sigma), x[size:], slope, x_scale="jac", xtol=1e-12, ftol=1e-14,
             gtol=1e-14, max_nfev=100,
         )  # fmt: skip

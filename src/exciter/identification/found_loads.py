@@ -17,7 +17,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from scipy import linalg, stats
+import scipy
+from scipy import linalg
 
 from exciter.dynamics.load_effect import load_effect
 from exciter.dynamics.model import DynamicModel
@@ -213,7 +214,7 @@ def complete_load(
             if rest > 0:
                 excess, farthest = (
                     known.residual / rest,
-                    float(stats.f.ppf(GROWTH_CONFIDENCE, rest, max(found.freedom, 1.0))),
+                    float(scipy.stats.f.ppf(GROWTH_CONFIDENCE, rest, max(found.freedom, 1.0))),
                 )
     values, covariance = known.solve()
     phi, whole = stated.stated.copy(), np.zeros((10, 10))

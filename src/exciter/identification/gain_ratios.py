@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize
+import scipy
+from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -103,7 +104,7 @@ def gain_ratios(model: DynamicModel, base: JointwiseBase, estimate: Estimate) ->
         along = of_gains(x * size, beta) * size
         return np.asarray(u @ (u.T @ along) - along)
 
-    found = optimize.least_squares(
+    found = scipy.optimize.least_squares(
         lambda x: best(x * size)[1], k / size, slope, method="trf", xtol=1e-14, ftol=1e-14, gtol=1e-14, max_nfev=200
     )
     k = found.x * size

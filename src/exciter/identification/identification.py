@@ -77,12 +77,16 @@ def identify(
     validation: Sequence[Run] = (),
     judge: InverseDynamic | None = None,
     uncertainty: Uncertainty | None = None,
+    simplified: Callable[[Estimate], Problem] | None = None,
 ) -> Identification:
     """judge: joint torques by which every estimate is measured, whatever equations it was made from; the problem's own
-    unless these are of another kind. uncertainty: what computes a valid covariance, see ``with_correlated_errors``."""
+    unless these are of another kind. uncertainty: what computes a valid covariance, see ``with_correlated_errors``.
+    simplified: the problem that an estimate shows to be enough, solved instead unless it is the same."""
     clock = working_seconds()
     with one_thread():
         estimate = estimator.estimate(problem)
+        if simplified is not None and (enough := simplified(estimate)) is not problem:
+            problem, estimate = enough, estimator.estimate(enough)
         if uncertainty is not None:
             estimate = uncertainty(problem, estimate)
         if not np.isfinite(estimate.values).all():

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg, stats
+import scipy
+from scipy import linalg
 
 from exciter.dynamics.load_effect import LOAD_NAMES, load_effect, visible_load
 from exciter.dynamics.model import DynamicModel
@@ -138,7 +139,7 @@ class PayloadEstimate:
         scale = np.sqrt(np.maximum(covariance.diagonal(), 1e-300))
         inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
         squares = values / scale @ inverse @ (values / scale)
-        return bool(squares > len(which) * stats.f.ppf(LOAD_CONFIDENCE, len(which), max(self.freedom, 1.0)))
+        return bool(squares > len(which) * scipy.stats.f.ppf(LOAD_CONFIDENCE, len(which), max(self.freedom, 1.0)))
 
     def consistent(self) -> PayloadEstimate:
         """The body nearest in the metric of the covariance, of those that can exist: the constrained estimate. The
@@ -338,7 +339,7 @@ def payload_between(
     found, excess = between(rows)
     notes, same = tuple[Note, ...](), SAME_ROBOT
     rest = len(effect) - len(kept)
-    if rest and excess > stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
+    if rest and excess > scipy.stats.f.ppf(GROWTH_CONFIDENCE, rest, max(freedom, 1.0)):
         text = (
             f"with the load the robot differs by more than any load explains ({found.residual:.0f} where {rest} are "
             "expected): friction depends on the load, or on temperature, and was left to differ"
@@ -427,7 +428,7 @@ def _grew(equations: Compressed, carries: Index, before: Array, now: Array, robo
     degrees = [np.maximum(equations.independent[carries == k].sum(axis=0), 1.0) for k in (0, 1)]
     if not (carries == 0).any() and robot is not None:
         degrees[0] = np.full(len(before), max(robot.freedom / len(before), 1.0))
-    limit = stats.f.ppf(GROWTH_CONFIDENCE, degrees[1], degrees[0])
+    limit = scipy.stats.f.ppf(GROWTH_CONFIDENCE, degrees[1], degrees[0])
     ratio = now / before
     grown = np.flatnonzero((ratio**2 > limit) & (ratio > LEAST_RESIDUAL_GROWTH))
     if not len(grown):

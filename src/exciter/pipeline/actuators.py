@@ -16,11 +16,12 @@ from exciter.experiment.recording import Recording
 from exciter.export.drive_links import refuse_unwritable
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
 from exciter.export.drives import described_drives
-from exciter.files import Seal, path_of, prepare, staged
+from exciter.files import path_of, prepare, staged
 from exciter.identification.actuators.actuator_fit import ActuatorFit, fit_actuators
 from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings
 from exciter.identification.actuators.moved_links import changed_links, link_masses, sought_links
 from exciter.identification.information.estimate import finite_or_none
+from exciter.pipeline.drive_files import ACTUATORS_SEAL, DESCRIPTIONS, DRIVES_FILE
 from exciter.pipeline.inspect import AnyLog, several
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
 from exciter.pipeline.settings_file import ACTUATORS, FileContent, SettingsFile, changed, loaded
@@ -33,15 +34,6 @@ from exciter.settings import written
 from exciter.validation.drive_comparison import DriveDifference, DriveTable
 from exciter.validation.free_run import DriveVerdict, FreeRun, free_run
 from exciter.validation.validation import some_of
-
-ACTUATORS_FILE = "actuators.json"
-DRIVES_FILE = "identified"  #: and the suffix of the description
-DESCRIPTIONS = (".xml", ".mjcf", ".urdf")
-ACTUATORS_SEAL = Seal(
-    ACTUATORS_FILE,
-    (*(f"{DRIVES_FILE}{suffix}" for suffix in DESCRIPTIONS), *(one.file for one in DRIVE_SNIPPETS), REPORT_FILE),
-    "fit again",
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,7 +64,7 @@ class Actuators:
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """By name: value, σ, 95 % interval, unit, status."""
+        """By name: value, σ and its degrees of freedom, 95 % interval, unit, status."""
         return self.table.parameters
 
     @property
@@ -86,7 +78,6 @@ class Actuators:
         fit, joints = self.fit, self.fit.robot.joint_names
         return {
             "parameters": self.table.rows(),
-            "degrees_of_freedom": fit.freedom,
             "drives": {
                 name: {word: finite_or_none(value) for word, value in numbers.items()}
                 for name, numbers in self.drives.items()

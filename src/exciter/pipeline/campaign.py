@@ -24,6 +24,7 @@ from exciter.archive import archived, opened, unarchived
 from exciter.errors import ExciterError
 from exciter.excitation.design_settings import DesignSettings
 from exciter.excitation.files.trajectory_files import DESIGN
+from exciter.excitation.optimiser.run_starts import refuse_stopped
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.recording import Recording
 from exciter.experiment.virtual.virtual_robot import SimulateSettings, VirtualRobot
@@ -67,6 +68,7 @@ from exciter.report.campaign_report import CampaignHistory, campaign_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import written
+from exciter.workers import Workers
 
 RESULT_FOLDER = "identified"
 STATED_ANEW = ("target", "torque", "negligible", "rounds", "shortest")  #: settings that may change while it goes on
@@ -240,6 +242,7 @@ def campaign(
     design: DesignSettings | None = None,
     identify: IdentifyConfig | IdentifySettings | None = None,
     virtual: VirtualRobot | SimulateSettings | None = None,
+    workers: Workers | None = None,
     progress: Step = unseen,
     **changes: Any,
 ) -> Campaign:
@@ -248,8 +251,9 @@ def campaign(
     folder: where each step is kept as it is made, and from which a campaign that was stopped goes on; it may be left
     out where logs are those of a virtual robot. settings: an object, or a YAML file or its content, whose other
     sections say how motions are designed, robots simulated and logs identified; design, identify, virtual: the same as
-    objects. Keywords change settings: target, torque, rounds, criterion, … (fields of ``CampaignSettings``). With
-    logs="real" a round waits for its log, DIR/round-01/log.csv, and the next call goes on from there.
+    objects. Keywords change settings: target, torque, rounds, criterion, … (fields of ``CampaignSettings``).
+    workers: a ``Cluster`` for the starts of designs. With logs="real" a round waits for its log, DIR/round-01/log.csv,
+    and the next call goes on from there.
 
     >>> made = ex.campaign(robot, target={"Fv*": "5 %", "ZZ*": "10 %"}, rounds=4, design=ex.DesignSettings(starts=1))
     >>> made.reached, made.result.parameters["Fv1"].relative_std_percent <= 5.0
@@ -258,19 +262,21 @@ def campaign(
     if folder is None:
         if asked.settings.logs == REAL:
             raise ExciterError("logs: real needs a folder, where motions are written and logs are looked for; give one")
-        return _rounds(asked, simulated, None, progress)
+        return _rounds(asked, simulated, None, progress, workers)
     place = path_of(folder, "the folder")
     try:
         with output_folder(place):
             refuse_other_campaign(place, asked)
-            return _rounds(asked, simulated, place, progress)
+            return _rounds(asked, simulated, place, progress, workers)
     except KeyboardInterrupt:
         if (made := written_whole(place, asked)) is None:
             raise
         return made  # only tidying up was interrupted
 
 
-def _rounds(asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | None, progress: Step) -> Campaign:
+def _rounds(
+    asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | None, progress: Step, workers: Workers | None
+) -> Campaign:
     """Each step is made unless it is there already."""
     now = Campaign(asked=asked, rounds=())
     if place is not None and not CAMPAIGN_SEAL.is_there(place):
@@ -282,9 +288,10 @@ def _rounds(asked: CampaignAsked, virtual: VirtualRobot | None, place: Path | No
         words = f"round {number}"
         if home is None or not is_whole(DESIGN, home):
             progress(f"{words}: designing")
-            motion = next_design(asked, now.rounds) if now.rounds else first_design(asked)
-            if motion.design.interrupted and not motion.design.out_of_time:
-                raise KeyboardInterrupt  # a motion that was not searched to the end would change all that follows
+            before = now.rounds
+            motion = next_design(asked, before, None, workers) if before else first_design(asked, None, workers)
+            searched = motion.design  # one that was not searched to the end would change all that follows
+            refuse_stopped(searched.interrupted and not searched.out_of_time, searched.notes)
             if home is not None:
                 motion.save(home)
         else:

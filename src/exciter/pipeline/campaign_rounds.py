@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError
@@ -45,6 +45,7 @@ from exciter.pipeline.identified import Identified
 from exciter.robot.robot import Robot
 from exciter.typing import Array
 from exciter.validation.inertia_matrix import base_chi
+from exciter.workers import Workers
 
 Tell = Callable[[Progress], None]
 LENGTHS_TRIED = (0.25, 0.5, 0.75)  #: of a round, the shortest first, where a whole one would be more than is needed
@@ -204,7 +205,11 @@ class Known:
         for k in np.flatnonzero(goals.sigma(self.covariance) > wanted).tolist():
             if excess(low, k) <= 0.0:
                 continue
-            times[k] = np.inf if excess(high, k) > 0.0 else np.exp(brentq(excess, low, high, args=(k,), xtol=1e-3))
+            times[k] = (
+                np.inf
+                if excess(high, k) > 0.0
+                else np.exp(scipy.optimize.brentq(excess, low, high, args=(k,), xtol=1e-3))
+            )
         return times
 
 
@@ -229,26 +234,32 @@ def log_det(h: Array) -> float:
 # -- the next motion -------------------------------------------------------------------------------------------------
 
 
-def first_design(asked: CampaignAsked, progress: Tell | None = None) -> Designed:
+def first_design(asked: CampaignAsked, progress: Tell | None = None, workers: Workers | None = None) -> Designed:
     """D-optimal, of the Cramér–Rao bound where positions are noisy: nothing is known yet that targets could be."""
     joint_noise, noise = asked.first_joint_noise, asked.design.noise
     criterion: AnyCriterion = DOptimality()
     if joint_noise is not None:
         criterion = CramerRao(joint_noise=tuple(joint_noise.tolist()))
-    return design(asked.robot, settings=replace(asked.design, criterion=criterion, noise=noise), progress=progress)
+    settings = replace(asked.design, criterion=criterion, noise=noise)
+    return design(asked.robot, settings=settings, workers=workers, progress=progress)
 
 
-def next_design(asked: CampaignAsked, rounds: Sequence[CampaignRound], progress: Tell | None = None) -> Designed:
+def next_design(
+    asked: CampaignAsked,
+    rounds: Sequence[CampaignRound],
+    progress: Tell | None = None,
+    workers: Workers | None = None,
+) -> Designed:
     """For what is still short, given all that is known; shorter than a round where less is predicted to do."""
     known = Known.of(asked, rounds)
     number = len(rounds) + 1
-    whole = _best(known, _designed(known, number, 1.0, progress), rounds)
+    whole = _best(known, _designed(known, number, 1.0, progress, workers), rounds)
     if _predicted(known, whole.design) > PREDICTION_RESERVE:
         return whole
     for length in LENGTHS_TRIED:
         if length >= asked.settings.shortest:
             try:
-                shorter = _designed(known, number, length, progress)
+                shorter = _designed(known, number, length, progress, workers)
             except ExciterError:  # no motion of its kind is so short within all limits
                 continue
             if _predicted(known, shorter.design) <= PREDICTION_RESERVE:
@@ -291,7 +302,7 @@ def _again(known: Known, before: CampaignRound, made: Designed) -> Designed | No
     return replace(made, design=again)
 
 
-def _designed(known: Known, number: int, length: float, progress: Tell | None) -> Designed:
+def _designed(known: Known, number: int, length: float, progress: Tell | None, workers: Workers | None) -> Designed:
     asked, config = known.asked, known.asked.design
     family = config.motion.with_duration(length * config.motion.duration)
     periods = np.sqrt(config.periods)  # a design counts one of them
@@ -313,6 +324,7 @@ def _designed(known: Known, number: int, length: float, progress: Tell | None) -
         settings=changed,
         constraints=identified_limits(known),
         information=known.information,
+        workers=workers,
         progress=progress,
     )
 

@@ -43,12 +43,21 @@ from exciter.robot.robot import FREE_BASE_JOINTS, Robot
 from exciter.settings import fill
 from exciter.settings.fill import settings_fields
 from exciter.typing import Array
+from exciter.workers import Processes, Workers
 
 if TYPE_CHECKING:
     from exciter.identification.actuators.actuator_settings import ActuatorSettings
 
 DRAWN_QUANTITIES = ("position", "velocity", "acceleration")  #: that are drawn
-KEPT_OF_A_START = ("number", "value", "feasible", "complete", "evaluations", "seconds")  #: what is kept of each
+KEPT_OF_A_START = (
+    "number",
+    "value",
+    "feasible",
+    "complete",
+    "outdone",
+    "evaluations",
+    "seconds",
+)  #: what is kept of each
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,6 +244,7 @@ def design(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     deadline: Deadline | None = None,
+    workers: Workers | None = None,
     progress: Callable[[Progress], None] | None = None,
     **changes: Any,
 ) -> Designed:
@@ -249,7 +259,7 @@ def design(
     then searched, too. information (b, b): about the base parameters, from earlier experiments,
     beside that of ``prior`` (the inverse of an estimate's covariance). checkpoint: a file that keeps completed starts;
     one of before counts only when it is to be resumed. deadline: that of the settings, counted from now, unless given;
-    one that is given leaves time for the files, too.
+    one that is given leaves time for the files, too. workers: a ``Cluster`` for the starts, in place of jobs.
 
     >>> above = ex.HalfSpace(robot, "tool", normal=(0, 0, 1), offset=-0.5)
     >>> motion = ex.design(robot, ex.Fourier(period=5, harmonics=3), constraints=[above], starts=1)
@@ -299,7 +309,7 @@ def design(
         duration_range=config.duration_range,
         seed=config.seed,
         starts=config.starts,
-        jobs=config.jobs,
+        workers=Processes(config.jobs) if workers is None else workers,
         time_limit=time_limit(config) if deadline is None else deadline,
         file_rate=None if deadline is None else config.rate,
         checkpoint=checkpoint,

@@ -45,6 +45,7 @@ from exciter.report.experiment_report import experiment_page
 from exciter.report.page import Page
 from exciter.robot.robot import Robot
 from exciter.settings import OneOf, fill, written, yaml_text
+from exciter.workers import Processes, Workers
 
 SUMMARY_FILE = "experiment.json"
 AnyExperiment = Experiment | str | Mapping[str, Any]
@@ -210,6 +211,7 @@ def design_experiment(
     settings: DesignSettings | FileContent = None,
     constraints: ConstraintSettings | Constraint | Obstacle | Sequence[Constraint | Obstacle] = (),
     deadline: Deadline | None = None,
+    workers: Workers | None = None,
     progress: StageProgress | None = None,
     **changes: Any,
 ) -> DesignedExperiment:
@@ -217,7 +219,7 @@ def design_experiment(
 
     experiment: its word (static, constant-velocity, wrist-then-arm, link-by-link, vandanjon, points, otani,
     armstrong), a mapping from the word to its settings, or an object; that of the settings file unless given. settings,
-    constraints, changes: as of ``design``; trajectory is the family of those motions that are searched.
+    constraints, workers, changes: as of ``design``; trajectory is the family of those motions that are searched.
 
     >>> experiment = ex.design_experiment(robot, {"static": {"poses": 4, "dwell": 0.5}}, starts=1)
     >>> [(stage.name, stage.purpose) for stage in experiment.stages]
@@ -256,7 +258,7 @@ def design_experiment(
         ramps=config.ramps(robot),
         starts=config.starts,
         seed=config.seed,
-        jobs=config.jobs,
+        workers=Processes(config.jobs) if workers is None else workers,
         rate=config.rate,
         deadline=until,
         progress=progress,

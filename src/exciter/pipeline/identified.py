@@ -33,23 +33,24 @@ from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
-from exciter.pipeline.actuators import ACTUATORS_SEAL, saved_drives
 from exciter.pipeline.design import Designed
+from exciter.pipeline.drive_files import ACTUATORS_SEAL
 from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.logs import Logs
-from exciter.pipeline.saving import CAMPAIGN_SEAL, REPORT_FILE, versions
+from exciter.pipeline.saving import CAMPAIGN_SEAL, FLEET_SEAL, REPORT_FILE, versions
 from exciter.report.identification.report import Answers, identification_page
 from exciter.report.page import Page
 from exciter.robot.motion import Motion, as_numbers
 from exciter.robot.robot import Robot
 from exciter.settings import written
 from exciter.typing import Array
-from exciter.validation.drive_comparison import DriveTable
 from exciter.validation.friction_curves import FrictionCurve
 from exciter.validation.validation import Validation, ValidationVerdict, validate_both
 
 if TYPE_CHECKING:
     from exciter.pipeline.campaign import Campaign
+    from exciter.pipeline.fleet import Fleet
+    from exciter.validation.drive_comparison import DriveTable
 
 UNTIMED_INTERVAL = 1.0  #: [s] between the samples of a motion that has no time
 #: of a parameter in result.json
@@ -361,9 +362,9 @@ class Identified(Answers):
         return f"<{len(self.parameters)} parameters of {self.robot.name}; residual / {measured}: {left}>"
 
 
-def open(folder: str | Path) -> Identified | Designed | Followed | Campaign | DriveTable:
-    """What ``save`` or a command wrote: an identification, a design, what was followed, a campaign, or the table of
-    drives.
+def open(folder: str | Path) -> Identified | Designed | Followed | Campaign | Fleet | DriveTable:
+    """What ``save`` or a command wrote: an identification, a design, what was followed, a campaign, a fleet, or the
+    table of drives.
 
     >>> folder = found.save("found")
     >>> ex.open(folder).parameters.names == found.parameters.names
@@ -379,9 +380,15 @@ def open(folder: str | Path) -> Identified | Designed | Followed | Campaign | Dr
         from exciter.pipeline.campaign import Campaign  # it is made of both
 
         return Campaign.open(place)
+    if FLEET_SEAL.is_there(place):
+        from exciter.pipeline.fleet import Fleet
+
+        return Fleet.open(place)
     if ACTUATORS_SEAL.is_there(place):
+        from exciter.pipeline.actuators import saved_drives  # MuJoCo takes a while to load
+
         return saved_drives(place)
-    seals = (saved.RESULT_SEAL, DESIGN, FOLLOWED_SEAL, CAMPAIGN_SEAL)
+    seals = (saved.RESULT_SEAL, DESIGN, FOLLOWED_SEAL, CAMPAIGN_SEAL, FLEET_SEAL)
     none = f"neither {', '.join(one.name for one in seals)} nor {ACTUATORS_SEAL.name}"
     raise ExciterError(f"'{folder}' has {none}; give a folder that was saved")
 

@@ -37,6 +37,7 @@ from exciter.identification.identify_config import (
     IdentifySettings,
     terms_of,
 )
+from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.information import MOST_UNDETERMINED_NAMED, Information
 from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import standing_notes
@@ -63,6 +64,7 @@ from exciter.validation.comparison import Comparison, IdentificationMethod
 from exciter.validation.comparison import compare as compare_methods
 from exciter.validation.inertia_matrix import told_inertia_matrix
 from exciter.validation.known_load import KnownLoad, judge_known_load
+from exciter.workers import HERE, Workers
 
 RESTING_SPEED_FRACTION = 2e-3  #: of the fastest: slower is rest
 #: formulations whose parameters are not those of joint torques
@@ -84,6 +86,7 @@ def identify(
     planned: given.AnyMotion | None = None,
     periods: int | None = None,
     data: Path | None = None,
+    workers: Workers = HERE,
     progress: Progress = unseen_progress,
     **changes: Any,
 ) -> Identified:
@@ -95,7 +98,9 @@ def identify(
     or estimators, by word or as objects. plan: of a staged experiment, an object or a file: it says where the log of
     each stage is, unless logs are given in the order of its stages, and which estimator they are for; this knows from
     it which run, and when, belongs to which stage. planned, periods: the motion that was sent, and how often it was run
-    through. data: folder of the files that a recording.yaml names. progress: is told each step as it begins.
+    through. data: folder of the files that a recording.yaml names. workers: a ``Cluster``, whose
+    workers go through logs that are larger than memory, each where its file is. progress: is told each step as it
+    begins.
 
     >>> found = ex.identify(robot, log)
     >>> found.parameters["Fv1"].unit
@@ -123,7 +128,9 @@ def identify(
         what = "loads are found from torques" if loads else "methods are compared by torques"
         raise ExciterError(f"{what} in N·m, and {GainFree.word} has currents: leave that out, or give the gains")
     stages = () if staged is None else staged.stages
-    ready = read_logs(robot, config, logs, validation, loads, stages=stages, data=data, progress=progress)
+    ready = read_logs(
+        robot, config, logs, validation, loads, stages=stages, data=data, workers=workers, progress=progress
+    )
     if staged is not None:
         ready = replace(ready, config=replace(ready.config, planned=staged.runs(ready.runs)))
     ready = sided(ready.noted(*payload_notes((*ready.runs, *ready.validation_runs))))
@@ -146,14 +153,24 @@ def identify(
     doubts = () if choice is None else choice.doubts
     uncertainty = covariance_of(estimator, config.uncertainty, doubts, completed, gains)
     refuse_unseen(problem, estimator, unseen)
-    found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
-    if automatic is not None and found.estimate.standard is not None:
-        terms, gone = without_idle_friction(problem, found.estimate.standard)
-        if terms != problem.model.terms:
-            named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
-            ready = replace(ready, config=replace(config, terms=terms)).noted(done("friction", f"friction {named}"))
-            problem = replace(problem, model=replace(problem.model, terms=terms))
-            found = identification.identify(problem, estimator, ready.validation_runs, shown_by, uncertainty)
+    gone = list[str]()
+
+    def without_idle(estimate: Estimate) -> Problem:
+        """Without friction that turned out to be zero."""
+        if automatic is None or estimate.standard is None:
+            return problem
+        terms, names = without_idle_friction(problem, estimate.standard)
+        gone.extend(names)
+        return problem if terms == problem.model.terms else replace(problem, model=replace(problem.model, terms=terms))
+
+    found = identification.identify(
+        problem, estimator, ready.validation_runs, shown_by, uncertainty, simplified=without_idle
+    )
+    if found.problem is not problem:
+        problem = found.problem
+        named = f"left out, for it is zero: {', '.join(gone)}" if gone else "without pre-sliding where it is zero"
+        settled = replace(config, terms=problem.model.terms)
+        ready = replace(ready, config=settled).noted(done("friction", f"friction {named}"))
 
     if found.physically_consistent and problem.model.robot.free_base:
         ready = ready.noted(*notes_of_links(problem, found.estimate, prior_of(estimator)))
@@ -375,7 +392,7 @@ def drifts_of(problem: Problem) -> tuple[Drift, ...]:
     if not runs:
         return ()
     try:
-        return find_drift(replace(problem, runs=runs))
+        return find_drift(problem if runs == problem.runs else replace(problem, runs=runs))
     except ParameterError:  # too little motion to tell
         return ()
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +20,20 @@ from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.quality.evidence import USUAL_TERMS
 from exciter.experiment.quality.stage_checks import LOCKED_TRAVEL
 from exciter.experiment.recording import Payload, Recording, RecordingFile, open_recording
-from exciter.experiment.recording.base_joints import arranged_pieces
 from exciter.experiment.recording.current_map import CurrentMap
 from exciter.experiment.recording.recording import FOR_COMMANDS, LINK_SIDE, SourceFile
+from exciter.experiment.recording.recording_file import DATA_VARIABLE
 from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
-from exciter.identification.runs.run import HELD_BYTES, LongLog, Run, common_side, size_of
+from exciter.identification.runs.log_file import LogFile, arranged
+from exciter.identification.runs.run import HELD_BYTES, LongLog, RepairedChunks, Run, common_side, size_of
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.pipeline.inspect import Given, StageMotion, naming
 from exciter.robot import Robot
 from exciter.robot.stated_gravity import agrees
+from exciter.workers import HERE, Workers, numbered
 
 IRREPLACEABLE_TERMS = (DriveCoupling, CoupledSqrtViscous, GasSpring, GravitySpring, Spring)  #: no other stands for them
 NO_TORQUE = "is called unusable: its motion counts, its torque does not, and it has no equations in this log"
@@ -174,14 +179,15 @@ def read_logs(
     *,
     stages: Sequence[StageMotion] = (),
     data: Path | None = None,
+    workers: Workers = HERE,
     progress: Progress = unseen_progress,
 ) -> Logs:
     """Read one by one, in this order; refused where one is useless, or samples would count twice. loaded: with a load
     that is to be identified, so that nothing stated of it counts. stages: that logs are of, where they are of a plan.
-    data: folder of the files that a recording.yaml names."""
+    data: folder of the files that a recording.yaml names. workers: who go through logs that are not held."""
     if not logs:
         raise RecordingError("no log is given; give at least one")
-    found, held = list[Log](), 0
+    found, held = list[Log | LogToSurvey](), 0
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
         name, with_load = f"recording {len(found) + 1}", len(found) >= len(logs) + len(validation)
@@ -210,11 +216,15 @@ def read_logs(
                     robot = robot.with_gravity(stated)
                 gravity = stated
             stage = stages[len(found)] if len(found) < len(stages) else None
-            log, held = _read(name, file, config, robot, held, with_load=with_load, motion=stage)
+            named = isinstance(given, str | Path) and not workers.here  # else others may not have it
+            log, held = _read(
+                name, file, config, robot, held, with_load=with_load, motion=stage, data=data, named=named
+            )
         found.append(replace(log, notes=(*notes, *log.notes)))
-    groups = iter(found)
+    read = _surveyed(found, config, workers, progress)
+    groups = iter(read)
     first, second = (tuple(islice(groups, len(group))) for group in (logs, validation))
-    every = tuple(note for log in found for note in log.notes)
+    every = tuple(note for log in read for note in log.notes)
     ready = Logs(config, robot, first, second, tuple(groups), every)
     _refuse_repeated(ready)
     return ready
@@ -229,8 +239,11 @@ def _read(
     *,
     with_load: bool,
     motion: StageMotion | None = None,
-) -> tuple[Log, int]:
-    """held [B]: of samples in memory; the same with those of this log."""
+    data: Path | None = None,
+    named: bool = False,
+) -> tuple[Log | LogToSurvey, int]:
+    """held [B]: of samples in memory; the same with those of this log. named: a long one is left to workers, who find
+    it by its path; data: folder of its files."""
     there = file.everything if isinstance(file, Recording) else file.signals
     if "command" in there and not {"torque", "current", "wrench"} & {*there} and not robot.free_base:
         raise RecordingError(f"the log has no torque; {FOR_COMMANDS}")
@@ -239,22 +252,20 @@ def _read(
     payload = file.about.payload if with_load else None
     own = (term for term in config.model(robot).terms if isinstance(term, IRREPLACEABLE_TERMS))
     model = DynamicModel(robot, (*USUAL_TERMS, *own))  # a log is judged by usual drives, and couplings that are known
-
-    def arranged(pieces: Iterable[Recording]) -> Iterator[Recording]:
-        for own in arranged_pieces(pieces, robot):
-            yield replace(own, about=replace(own.about, payload=None)) if with_load else own
-
     whole, held = _held(file, config, held)
     if whole is None:
         assert isinstance(file, RecordingFile)
         if config.robot.lock or config.robot.only:
             _refuse_moving(robot, file.chunks())
-        pieces = lambda: arranged(file.chunks())  # noqa: E731
-        long = LongLog.of(pieces, name, model, repairs, loaded=with_load, planned=sent, stage=stage)
-        notes = (*_judged(long.quality, name, config, with_load), note("long log", long.sampled, None, name))
-        return Log(name, long, long.quality, long.run(config.route), notes, payload), held
+        pieces: Pieces = lambda: arranged(file.chunks(), robot, with_load=with_load)  # noqa: E731
+        if named:
+            folder = data or (Path(kept_in) if (kept_in := os.environ.get(DATA_VARIABLE)) else None)
+            place = None if folder is None else folder.absolute()
+            pieces = LogFile(file.path.absolute(), robot, file.about.sources, place, with_load)
+        waiting = LogToSurvey(name, pieces, (model, repairs, with_load, sent, stage), payload)
+        return (waiting if named else waiting.log(LongLog.of(*waiting.survey), config)), held
     _refuse_moving(robot, [whole])
-    recording = next(arranged([whole]))
+    recording = next(arranged(iter([whole]), robot, with_load=with_load))
     kept = repair(recording, repairs, stage=stage)
     quality = check(kept.recording, robot, model, sent, loaded=with_load, stage=stage)
     told = (replace(one, log=name) for one in recording.notes if one not in whole.notes)
@@ -267,6 +278,51 @@ def _read(
         kept = free if recording.torque is None else repair(currents, repairs, stage=stage)
     run = Run.of(kept, config.route, name=name)
     return Log(name, kept, quality, run, notes, payload, gains=recording.about.gains), held
+
+
+Pieces = Callable[[], Iterable[Recording]]
+
+
+@dataclass(frozen=True, eq=False)
+class LogToSurvey:
+    """A log that is too long to be held, before it was gone through. judged: what ``LongLog.of`` wants beside name and
+    pieces; payload, notes: as of the ``Log`` that it becomes."""
+
+    name: str
+    pieces: Pieces
+    judged: tuple[Any, ...]
+    payload: Payload | None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def survey(self) -> tuple[Any, ...]:
+        return (self.pieces, self.name, *self.judged)
+
+    def log(self, long: LongLog, config: IdentifyConfig, workers: Workers = HERE) -> Log:
+        """With what was found; samples are read anew, here or by workers."""
+        long = replace(long, repaired=RepairedChunks(self.pieces, self.judged[1]), workers=workers)
+        with_load = self.judged[2]
+        notes = (*_judged(long.quality, self.name, config, with_load), note("long log", long.sampled, None, self.name))
+        run = long.run(config.route)
+        return Log(self.name, long, long.quality, run, (*self.notes, *notes), self.payload)
+
+
+def _surveyed(
+    found: Sequence[Log | LogToSurvey], config: IdentifyConfig, workers: Workers, progress: Progress
+) -> list[Log]:
+    """All of them, those that wait gone through side by side."""
+    waiting = {k: one for k, one in enumerate(found) if isinstance(one, LogToSurvey)}
+    if waiting:
+        progress(f"going through {len(waiting)} long {'log' if len(waiting) == 1 else 'logs'}")
+    tasks = ((k, _survey, *one.survey) for k, one in waiting.items())
+    with closing(workers.over(numbered, tasks)) as running:
+        surveys = dict(running)
+    return [one if isinstance(one, Log) else one.log(surveys[k], config, workers) for k, one in enumerate(found)]
+
+
+def _survey(pieces: Pieces, name: str, *judged: Any) -> LongLog:
+    with naming(name):
+        return LongLog.of(pieces, name, *judged)
 
 
 def _held(file: RecordingFile | Recording, config: IdentifyConfig, held: int) -> tuple[Recording | None, int]:

@@ -15,6 +15,8 @@ REPORT_FILE = "report.html"
 VALIDATION_SEAL = Seal("validation.json", (REPORT_FILE,), "validate again")
 CAMPAIGN_ARCHIVE = "campaign.npz"
 CAMPAIGN_SEAL = Seal("campaign.json", (REPORT_FILE, CAMPAIGN_ARCHIVE), "run the campaign again")
+FLEET_ARCHIVE, FLEET_TABLE = "fleet.npz", "fleet.csv"
+FLEET_SEAL = Seal("fleet.json", (REPORT_FILE, FLEET_ARCHIVE, FLEET_TABLE), "run the fleet again")
 RECORDED_LIBRARIES = ("numpy", "scipy", "numba", "pin")  #: that results depend on
 
 

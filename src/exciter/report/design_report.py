@@ -12,6 +12,7 @@ import numpy as np
 from exciter.excitation.certificate.certificate import Certificate, assumed_words, failures_words
 from exciter.excitation.constraints.ground import grounds, surroundings
 from exciter.excitation.design import WELL_KNOWN_PERCENT, Design, DesignView
+from exciter.excitation.optimiser.search import Attempt
 from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.trajectory import acceleration_spectrum
 from exciter.notes import Note, texts
@@ -228,10 +229,16 @@ def search_section(design: Design) -> Section:
         "criterion": [float(attempt.value) if attempt.feasible else math.nan for attempt in by_value],
         "evaluations": [float(attempt.evaluations) for attempt in by_value],
         "computing time [s]": [float(attempt.seconds) for attempt in by_value],
-        "result": [Word("feasible", "good") if one.feasible else Word("infeasible", "poor") for one in by_value],
+        "result": [_result(attempt) for attempt in by_value],
     }
     text = explained("search", drawn=len(drawn), feasible=len(feasible))
     return Section("search", "Optimisation", text, (*plots, HtmlTable.by_column("Starts, best first", columns)))
+
+
+def _result(attempt: Attempt) -> Word:
+    if attempt.feasible:
+        return Word("feasible", "good")
+    return Word("given up", "fair") if attempt.outdone else Word("infeasible", "poor")
 
 
 def reproduce_section(design: Design, settings: Mapping[str, Any]) -> Section:

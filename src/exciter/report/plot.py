@@ -19,7 +19,8 @@ MOST_POINTS_PER_LINE = 2000  #: per line; more cannot be seen and only make the 
 @dataclass(frozen=True, eq=False)
 class Line:
     """One line: values (N,), NaN where there is a gap; lower and upper limit, infinite where there is none.
-    points: dots that are not connected. width [px]. colour: a name of the style sheet, instead of the next one."""
+    points: dots that are not connected. width [px]; of dots times 2.2. colour: a name of the style sheet, instead of
+    the next one."""
 
     name: str
     values: Array
@@ -116,12 +117,20 @@ def staircases(histories: Sequence[Sequence[tuple[float, float]]], ends: Sequenc
 
 
 class HeatMap(PagePart):
-    """A matrix of correlations as a coloured square: values (p, p) from −1 to 1, rows and columns by the same names."""
+    """A matrix as a coloured rectangle: values (p, q) from −limit to limit, more is shown as that; NaN: a gap. names:
+    of the rows, and of the columns unless columns has others."""
 
     template: ClassVar[str] = "figures.html"
     title: str
     names: Sequence[str]
     values: Array
+    columns: Sequence[str] = ()
+    limit: float = 1.0
 
     def data(self) -> dict[str, Any]:
-        return {"names": list(self.names), "values": packed(self.values)}
+        return {
+            "names": list(self.names),
+            "columns": list(self.columns or self.names),
+            "limit": self.limit,
+            "values": packed(self.values),
+        }

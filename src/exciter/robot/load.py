@@ -147,7 +147,6 @@ def load(source: str | Path, options: RobotOptions | None = None, **said: Any) -
 
 
 def _from_file(path: Path, options: RobotOptions) -> Robot:
-    from exciter.robot.description import read_mjcf, read_urdf
     from exciter.robot.mdh_file import read_mdh
 
     suffix = path.suffix.lower()
@@ -162,4 +161,6 @@ def _from_file(path: Path, options: RobotOptions) -> Robot:
     root = {".urdf": "robot", ".xacro": "robot", ".mjcf": "mujoco"}.get(suffix) or parse_xml(path).tag
     if root not in ("robot", "mujoco"):
         raise RobotError(f"the root element of '{path}' is <{root}>; allowed are <robot> (URDF) and <mujoco> (MJCF)")
+    from exciter.robot.description import read_mjcf, read_urdf  # Pinocchio, of which modified DH parameters take none
+
     return (read_urdf if root == "robot" else read_mjcf)(path, options=options)

@@ -13,6 +13,7 @@ from exciter.typing import Array
 
 #: The papers' names of φ, in Pinocchio's order.
 INERTIAL_NAMES = ("M", "MX", "MY", "MZ", "XX", "XY", "YY", "XZ", "YZ", "ZZ")
+URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")  # attributes of <inertia>
 MOMENTS_OF_PHI = ([0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2])  # places of φ's moments in their matrix
 OPPOSITE_AXIS_SINE = 1e-10  # of the angle to −ẑ, below which it counts as −ẑ
 

@@ -26,12 +26,11 @@ from exciter.robot.geometry import GREY, Colour, Shape
 from exciter.robot.limits import Limits, Unlimited
 from exciter.robot.names import named
 from exciter.robot.robot import Frame, JointKind
-from exciter.robot.spatial import MOMENTS_OF_PHI
+from exciter.robot.spatial import MOMENTS_OF_PHI, URDF_MOMENTS
 from exciter.robot.xml_safety import asset_path, check_numbers, number, numbers, outside_note, parse_xml, refuse_xacro
 from exciter.typing import Array
 
 MOVING_JOINT_TYPES: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")
-URDF_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 GAZEBO_FORCES = ("springStiffness", "spring_stiffness", "dampingFactor", "damping", "friction")
 MUJOCO_FORCES = {
     "density", "viscosity", "gravity", "boundmass", "boundinertia", "settotalmass", "balanceinertia", "inertiafromgeom",

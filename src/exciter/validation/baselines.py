@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from exciter.errors import RecordingError
 from exciter.experiment.signals.noise import (
@@ -330,7 +330,7 @@ def _apart(problem: Problem, pieces: Iterable[Processed], period: float) -> list
         if abs(lag - round(lag)) < 1e-6 * max(1.0, lag):
             apart = (values[round(lag) : round(lag) + count] - values[:count]) / np.sqrt(2.0)
         else:
-            later = CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
+            later = scipy.interpolate.CubicSpline(time, values)(np.minimum(time[:count] + period, time[-1]))
             apart = np.asarray((later - values[:count]) / np.sqrt(2.0))
             apart[np.abs(apart) > FRICTION_JUMP_SIGMAS * trimmed_deviation(apart)] = 0.0
         found.append(_instead(problem, piece[:count], apart))

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.dynamics.kernels.cache import working_seconds
 from exciter.dynamics.model import DynamicModel
@@ -121,7 +121,7 @@ def normalized_difference(first: Array, second: Array, std: Array, other_std: Ar
 def chance_limit(count: int, freedom: float) -> float:
     """Of ``count`` normalized differences: Student's t, the chance shared among all of them (Bonferroni)."""
     level = 1.0 - 0.5 * (1.0 - AGREEMENT_CONFIDENCE_LEVEL) / count
-    return float(stats.t.ppf(level, max(freedom, 1.0)))
+    return float(scipy.stats.t.ppf(level, max(freedom, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from exciter.validation.comparison import ParameterDifference, chance_limit, nor
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DriveTable:
     """Numbers of drives as a fit, or actuators.json, has them: kinds are words of ``ACTUATOR_KINDS``, joints those that
-    a number is of; values, std, low, high (p,), the last two of the 95 % interval. freedom: degrees of it.
+    a number is of; values, std, low, high (p,), the last two of the 95 % interval. freedom (p,): degrees of each.
 
     >>> told = ex.Recording.of(log.time, log.q, command=log.q + log.torque / 5000.0, joints=robot.joint_names)
     >>> halves = [
@@ -44,7 +44,7 @@ class DriveTable:
     low: Array
     high: Array
     status: tuple[str, ...]
-    freedom: float
+    freedom: Array
 
     @classmethod
     def of(cls, fit: ActuatorFit, title: str) -> DriveTable:
@@ -68,9 +68,12 @@ class DriveTable:
     def read(cls, data: Mapping[str, Any], title: str) -> DriveTable:
         """Of the content of actuators.json."""
         try:
-            rows, freedom = data["parameters"], float(data["degrees_of_freedom"])
-            numbers = [[_number(one) for one in (row["value"], row["std"], *row["interval"])] for row in rows]
-            values, std, low, high = np.array(numbers, dtype=float).reshape(-1, 4).T
+            rows = data["parameters"]
+            numbers = [
+                [_number(one) for one in (row["value"], row["std"], *row["interval"], row["degrees_of_freedom"])]
+                for row in rows
+            ]
+            values, std, low, high, freedom = np.array(numbers, dtype=float).reshape(-1, 5).T
             kinds, status = tuple(row["kind"] for row in rows), tuple(row["status"] for row in rows)
             for given, known in ((kinds, tuple(ACTUATOR_KINDS)), (status, STATUS_WORDS)):
                 for word in set(given) - set(known):
@@ -99,11 +102,12 @@ class DriveTable:
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """By name: value, σ, 95 % interval, unit, status."""
+        """By name: value, σ and its degrees of freedom, 95 % interval, unit, status."""
         return {
             name: {
                 "value": float(self.values[k]),
                 "std": finite_or_none(self.std[k]),
+                "degrees_of_freedom": finite_or_none(self.freedom[k]),
                 "interval": [finite_or_none(self.low[k]), finite_or_none(self.high[k])],
                 "unit": self.units[k],
                 "status": self.status[k],
@@ -129,7 +133,7 @@ class DriveTable:
             low=self.low[at],
             high=self.high[at],
             status=tuple(self.status[k] for k in at),
-            freedom=self.freedom,
+            freedom=self.freedom[at],
         )
 
     def beside(self, other: DriveTable) -> DriveDifference:
@@ -148,16 +152,24 @@ def _number(value: float | None) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DriveDifference(ParameterDifference):
-    """Between two tables of drives; one, other: of the numbers that both have. alone: names that only one has."""
+    """Between two tables of drives; one, other: of the numbers that both have. alone: names that only one has. limits
+    (b,): of each number, by the degrees of freedom of its σ; limit: the largest of them."""
 
     one: DriveTable
     other: DriveTable
     alone: tuple[str, ...]
+    limits: Array
 
     @cached_property
     def agrees(self) -> tuple[bool, ...]:
         """Each number: by chance alone, no pair of logs in twenty has one that does not."""
-        return tuple(bool(one) for one in np.abs(self.normalized) <= self.limit)
+        return tuple(bool(one) for one in np.abs(self.normalized) <= self.limits)
+
+    @property
+    def disagree(self) -> tuple[str, ...]:
+        """Numbers that differ by more than chance explains, the worst first."""
+        order = np.argsort(-np.abs(self.normalized))
+        return tuple(self.names[k] for k in order if not self.agrees[k])
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -197,12 +209,18 @@ def drive_difference(first: DriveTable, second: DriveTable) -> DriveDifference:
     positive = np.array([ACTUATOR_KINDS[kind].positive for kind in one.kinds])
     x, y = (np.where(positive, np.log(np.where(positive, t.values, 1.0)), t.values) for t in (one, other))
     deviations = (np.where(positive, t.std / np.where(positive, t.values, 1.0), t.std) for t in (one, other))
+    here, there = (np.square(deviation) for deviation in deviations)
+    # Welch's and Satterthwaite's: of a sum of two variances
+    both = np.maximum(here**2 / one.freedom + there**2 / other.freedom, 1e-300)
+    freedom = np.where(np.isfinite(both), (here + there) ** 2 / both, 1.0)
+    limits = np.array([chance_limit(len(common), degrees) for degrees in freedom])
     return DriveDifference(
         first=first.title,
         second=second.title,
         names=tuple(common),
-        normalized=normalized_difference(x, y, *deviations),
-        limit=chance_limit(len(common), min(first.freedom, second.freedom)),
+        normalized=normalized_difference(x, y, np.sqrt(here), np.sqrt(there)),
+        limit=float(limits.max()),
+        limits=limits,
         one=one,
         other=other,
         alone=tuple(name for name in (*first.names, *second.names) if name not in common),

@@ -83,13 +83,14 @@ def free_run(fit: ActuatorFit, recording: Recording, *, fitted: bool = False) ->
     known = np.isfinite(arranged.command).all(axis=1) & np.isfinite(arranged.q).all(axis=1)
     used = arranged if known.all() else arranged[np.flatnonzero(known)]
     stretch, simulated = fit.simulate(used)
+    assert used.command is not None
     return FreeRun(
         log=name,
         fitted=fitted,
         joints=fit.robot.joint_names,
         units=tuple("m" if joint.is_prismatic else "rad" for joint in fit.robot.joints),
         time=stretch.time,
-        command=stretch.command,
+        command=used.command,
         measured=stretch.q,
         simulated=simulated,
         described=fit.before(used),

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
-from scipy.stats import qmc
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -141,7 +140,7 @@ def check_inertia_matrix(
     low, high = (np.array(bound) for bound in model.robot.position_range())
     for bound in (low, high):
         bound[list(model.robot.free_base)] = 0.0
-    sobol = qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
+    sobol = scipy.stats.qmc.Sobol(model.n, seed=search.seed).random_base2(search.postures.bit_length() - 1)
     q = within_reach(model.robot, low + (high - low) * sobol)
     matrices = inertia_matrices(model, chi, q)
     diagonal = np.abs(np.diagonal(matrices, axis1=1, axis2=2)).mean(axis=0)
@@ -238,7 +237,7 @@ def _minimum(model: DynamicModel, chi: Array, scale: Array, start: Array, low: A
         return float(eigen[0]), moved - rest
 
     bounds = [(None, None) if free else (a, b) for free, a, b in zip(turns, low, high, strict=True)]
-    found = np.asarray(minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    found = np.asarray(scipy.optimize.minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
     found = np.where(turns, low + (found - low) % FULL_TURN_RAD, np.clip(found, low, high))
     return np.asarray(within_reach(model.robot, found[None])[0])
 

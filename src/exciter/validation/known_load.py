@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import linalg, stats
+from scipy import linalg
 
 from exciter.dynamics.load_effect import load_effect
 from exciter.errors import ParameterError
@@ -71,7 +72,7 @@ class KnownLoad:
     def outside(self) -> tuple[str, ...]:
         """Quantities whose error exceeds what chance makes in 5 % of cases in any of them (Student, Bonferroni)."""
         count = max(int(self.compared.sum()), 1)
-        limit = stats.t.ppf(1.0 - 0.5 * (1.0 - LOAD_CONFIDENCE) / count, max(self.found.freedom, 1.0))
+        limit = scipy.stats.t.ppf(1.0 - 0.5 * (1.0 - LOAD_CONFIDENCE) / count, max(self.found.freedom, 1.0))
         return tuple(LOAD_QUANTITIES[k] for k in np.flatnonzero(np.abs(self.sigmas) > limit))
 
     @property
@@ -154,7 +155,7 @@ def judge_known_load(
     across, spread = across / scale, spread / np.outer(scale, scale)
     distance = float(across @ np.linalg.pinv(spread, hermitian=True) @ across)
     count = max(len(across), 1)
-    limit = float(stats.f.ppf(LOAD_CONFIDENCE, count, max(found.freedom, 1.0)))
+    limit = float(scipy.stats.f.ppf(LOAD_CONFIDENCE, count, max(found.freedom, 1.0)))
     return KnownLoad(
         known=values,
         known_std=stds,

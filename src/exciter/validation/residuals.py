@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import fft, signal, stats
+import scipy
 
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.identification.uncertainty import residual_autocorrelation as correlation
@@ -50,8 +50,10 @@ class ErrorDistribution:
     def of(cls, model: str, errors: Array, edges: Array) -> ErrorDistribution:
         mean, std, counts = float(errors.mean()), float(errors.std()), np.histogram(errors, edges)[0]
         alike = std <= 1e-12 * float(np.abs(errors).max(initial=1e-300))  # but for rounding
-        skewness, kurtosis = (0.0 if alike else float(moment(errors)) for moment in (stats.skew, stats.kurtosis))
-        gaussian = np.asarray(len(errors) * np.diff(stats.norm.cdf(edges, mean, max(std, 1e-300))))
+        skewness, kurtosis = (
+            0.0 if alike else float(moment(errors)) for moment in (scipy.stats.skew, scipy.stats.kurtosis)
+        )
+        gaussian = np.asarray(len(errors) * np.diff(scipy.stats.norm.cdf(edges, mean, max(std, 1e-300))))
         return cls(model, counts, mean=mean, std=std, skewness=skewness, kurtosis=kurtosis, gaussian=gaussian)
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,8 +125,8 @@ def joint_correlation(prediction: Prediction) -> JointCorrelation:
     e = prediction.residual - prediction.residual.mean(axis=0)
     count, size, counted = len(e), np.sqrt((e**2).sum(axis=0)), _counted(prediction)
     e = e / np.where(size > 0.0, size, 1.0)
-    power = np.abs(fft.rfft(e, fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
-    rho = fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
+    power = np.abs(scipy.fft.rfft(e, scipy.fft.next_fast_len(2 * count, real=True), axis=0)) ** 2
+    rho = scipy.fft.irfft(power, axis=0)[: min(count, max(1, count // 8))]  # (K, J) correlation with earlier residuals
     fewer = np.minimum.outer(counted, counted)  # equations: rest has none
     errors = np.sqrt(np.maximum(2.0 * rho.T @ rho - 1.0, 1.0) / np.maximum(fewer, 1.0))
     coefficients = e.T @ e + np.diag((size == 0.0) * 1.0)
@@ -182,7 +184,7 @@ def densities(time: Array, rate: float, *series: Array) -> tuple[Array, ...]:
     long = [(start, end) for start, end in ends if end - start >= length]
     found = []
     for values in series:
-        spectra = [signal.welch(values[start:end], rate, nperseg=length, axis=0) for start, end in long]
+        spectra = [scipy.signal.welch(values[start:end], rate, nperseg=length, axis=0) for start, end in long]
         powers, weights = [power for _, power in spectra], [end - start for start, end in long]
         found.append(np.sqrt(np.average(powers, axis=0, weights=weights)[1:]))  # the mean is no vibration
     return spectra[0][0][1:], *found

@@ -21,8 +21,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicHermiteSpline
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
@@ -388,7 +388,7 @@ def follow(arm: SimulatedArm, motion: Motion, rate: float, bandwidth: float, dam
     own, reference = np.arange(len(motion)) / rate, motion
     if between > 1 and len(motion) > 1:
         time = np.arange((len(motion) - 1) * between + 1) / (rate * between)
-        curve = CubicHermiteSpline(own, motion.q, motion.qd)
+        curve = scipy.interpolate.CubicHermiteSpline(own, motion.q, motion.qd)
         reference = Motion(time, curve(time), curve(time, 1), columns_at(time, own, motion.qdd))
     speed = max(FRICTION_FADE_SPEED_SHARE * float(np.sqrt((reference.qd**2).mean(axis=0)).max()), 1e-9)
     soft = DynamicModel(arm.model.robot, tuple(term.smoothed(speed) for term in arm.model.terms), arm.model.engine)

@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import fft, stats
-from scipy.ndimage import binary_erosion
+import scipy
 
 from exciter.typing import Array, BoolArray, Index
 from exciter.validation.prediction import Prediction
@@ -102,7 +101,9 @@ def structures(prediction: Prediction, level: float = STRUCTURE_FALSE_ALARM_CHAN
     looked = []
     for j, joint in enumerate(prediction.joints):
         moves = np.ones(len(prediction), dtype=bool) if prediction.moves is None else prediction.moves[:, j]
-        used = binary_erosion(moves, border_value=1)  # filters spread what is missing over the instants beside
+        used = scipy.ndimage.binary_erosion(
+            moves, border_value=1
+        )  # filters spread what is missing over the instants beside
         if not used.any():
             continue
         e, speed = prediction.residual[:, j], np.abs(prediction.qd[:, j]) if prediction.of_joints else None
@@ -146,7 +147,9 @@ def on_motion(
     residual: Array, quantity: Array, speed: Array | None = None, used: BoolArray | None = None
 ) -> Dependence | None:
     """All (N,), at uniform instants. speed: that noise may grow with; used: that count. None: too little of it."""
-    size = next(m for m in range(len(residual), 0, -1) if fft.next_fast_len(m, real=True) == m)  # transformed fast
+    size = next(
+        m for m in range(len(residual), 0, -1) if scipy.fft.next_fast_len(m, real=True) == m
+    )  # transformed fast
     counts = np.ones(size, dtype=bool) if used is None else used[:size]
     label = labels(quantity[:size][counts])
     if label is None:
@@ -163,9 +166,9 @@ def on_motion(
     at = np.flatnonzero(counts)
     bins = np.zeros((len(count), size))
     bins[label, at] = 1.0 / np.sqrt(count[label])
-    shown = (np.abs(fft.rfft(bins)) ** 2).sum(axis=0) / len(e)  # of a sine of each frequency, by the bins
+    shown = (np.abs(scipy.fft.rfft(bins)) ** 2).sum(axis=0) / len(e)  # of a sine of each frequency, by the bins
     bins[label, at] *= sigma
-    bins_at = fft.rfft(bins)[:, 1:]
+    bins_at = scipy.fft.rfft(bins)[:, 1:]
     rest = 1.0 - np.minimum(shown, MOST_POWER_TAKEN_BY_BINS)
     u, deviation = np.zeros((2, size))  # zero where there is nothing
     u[at], deviation[at] = within, sigma
@@ -177,7 +180,7 @@ def on_motion(
     part = (sigma / sigma.max()) ** 2
     even = float(part.sum() ** 2 / (part**2).sum()) / size  # one where noise is as large all the time
     second = even * float(2.0 * weighted.sum() ** 2 / max(float((weighted**2).sum()), 1e-300))
-    p_value = float(stats.f.sf(between / chance, first, second))
+    p_value = float(scipy.stats.f.sf(between / chance, first, second))
     slowest = max(float(power[:MEAN_ERROR_FREQUENCIES].mean()), 0.0) * float((sigma**2).mean()) / len(e)
     errors = np.sqrt(np.maximum(gram.diagonal(), 0.0) / count + slowest)  # the mean of all is not sure, either
     centres, share = np.bincount(label, x) / count, (between - chance) / total
@@ -197,9 +200,9 @@ def stationary(u: Array, sigma: Array, left: Array) -> Array:
     """Power, at frequencies of ``rfft``, of the stationary noise v in u = σ v; left: part of u's power that is there.
     Parzen: the correlation of u is that of v times that of σ. Where σ is small little is said, none divided by it."""
     size = len(u)
-    of_u = fft.irfft(np.abs(fft.rfft(u)) ** 2 / left, size)
-    of_sigma = fft.irfft(np.abs(fft.rfft(sigma)) ** 2, size)
-    return np.asarray(fft.rfft(of_u / np.maximum(of_sigma, LEAST_OVERLAP_SHARE * of_sigma[0])).real)
+    of_u = scipy.fft.irfft(np.abs(scipy.fft.rfft(u)) ** 2 / left, size)
+    of_sigma = scipy.fft.irfft(np.abs(scipy.fft.rfft(sigma)) ** 2, size)
+    return np.asarray(scipy.fft.rfft(of_u / np.maximum(of_sigma, LEAST_OVERLAP_SHARE * of_sigma[0])).real)
 
 
 def on_slow(residual: Array, quantity: Array) -> Dependence | None:
@@ -209,9 +212,9 @@ def on_slow(residual: Array, quantity: Array) -> Dependence | None:
     if label is None or total <= 0.0:
         return None
     number = np.arange(1, min(SLOW_COSINE_NUMBERS, len(e) // 4) + 1)
-    numbers = fft.dct(e, norm="ortho")[number]
+    numbers = scipy.fft.dct(e, norm="ortho")[number]
     x = (quantity - quantity.mean()) / quantity.std()
-    columns = np.column_stack([fft.dct(power, norm="ortho")[number] for power in (x, x**2)])
+    columns = np.column_stack([scipy.fft.dct(power, norm="ortho")[number] for power in (x, x**2)])
     fits = [_slow_noise(numbers, columns, number, corner) for corner in SLOW_NOISE_CORNERS]
     likelihood, _, along, level = max(fits, key=lambda fit: fit[0])
     p_value = max(fit[1] for fit in fits if fit[0] >= likelihood - LOG_LIKELIHOOD_MARGIN)
@@ -235,7 +238,7 @@ def _slow_noise(numbers: Array, columns: Array, number: Index, corner: float) ->
     plain = basis / weight[:, None]
     along = float(((plain @ parts) ** 2).sum()) - level * float((plain**2).sum())
     ratio = float((parts**2).sum()) / basis.shape[1] / max(level, 1e-300)
-    return likelihood, float(stats.f.sf(ratio, basis.shape[1], free)), along, level
+    return likelihood, float(scipy.stats.f.sf(ratio, basis.shape[1], free)), along, level
 
 
 def labels(quantity: Array) -> Index | None:

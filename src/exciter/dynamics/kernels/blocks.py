@@ -13,6 +13,8 @@ Rows of a seed or regressor block: the ten inertial parameters in Pinocchio's or
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -23,10 +25,21 @@ TEN = 10 * B
 
 # Inlined always: a helper that is called instead would be, in the process that compiles, the copy linked first, and in
 # the next one the copy in the cache, rounded differently; the same seed would give two designs.
-jit = njit(cache=True, nogil=True, fastmath=True, error_model="numpy", forceinline=True)
+HOW: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "forceinline": True,
+    "no_cfunc_wrapper": True,
+}
+kernel = njit(fastmath=True, **HOW)  # what Python calls
+# Only other kernels call these: what would unpack arguments of Python takes as long to compile as they do.
+INNER = {**HOW, "no_cpython_wrapper": True}
+jit = njit(fastmath=True, **INNER)
 # Cody–Waite argument reduction relies on the order of operations, which fastmath would change. It must be switched
 # off by name: a function that says nothing inherits it from its caller.
-jit_exact = njit(cache=True, nogil=True, fastmath=False, error_model="numpy", forceinline=True)
+kernel_exact = njit(fastmath=False, **HOW)
+jit_exact = njit(fastmath=False, **INNER)
 
 
 @jit
@@ -178,7 +191,9 @@ def load(start, count, q, qd, qdd, bq, bv, ba):
     """Copy samples start … start+count of the (n, N) motion into rows, zero behind them."""
     for source, rows in ((q, bq), (qd, bv), (qdd, ba)):
         for i in range(source.shape[0]):
-            rows[i * B : i * B + count] = source[i, start : start + count]
+            given, row = source[i, start : start + count], rows[i * B : i * B + count]
+            for b in range(count):  # an array assigned to a slice is compiled with what words its error
+                row[b] = given[b]
             rows[i * B + count : (i + 1) * B] = 0.0
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 KERNELS_PACKAGE = "exciter.dynamics.kernels"
@@ -45,7 +46,13 @@ def kernels(module: str, package: str = KERNELS_PACKAGE) -> Any:
         config.CACHE_DIR = str(private_folder())  # type: ignore[attr-defined]
         loaded = import_module(name)
     announce_compilation(module, loaded, package)
-    return loaded
+    # A helper that was compiled for other kernels alone would take the process down with it when Python calls it.
+    inner = {name for name, one in vars(loaded).items() if _for_kernels_alone(one)}
+    return SimpleNamespace(**{name: one for name, one in vars(loaded).items() if name not in inner})
+
+
+def _for_kernels_alone(function: object) -> bool:
+    return bool(getattr(function, "targetoptions", {}).get("no_cpython_wrapper"))
 
 
 _timers = list[Any]()  # one, Numba's own measure of the time it compiles; from the first kernel on
@@ -73,22 +80,35 @@ def private_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="exciter-kernels-"))
 
 
+def kept(module: str, package: str = KERNELS_PACKAGE) -> bool:
+    """Whether kernels of a module are on disk, or none are compiled anyway."""
+    found = _entries(kernels(module, package), package)
+    return found is None or any(entry.name.startswith(f"{module}.") for entry in found[0])
+
+
 def announce_compilation(module: str, loaded: Any, package: str = KERNELS_PACKAGE) -> None:
     """Drop stale cache entries; say so when this module's kernels are not in the cache."""
+    if (found := _entries(loaded, package)) is None:
+        return
+    for entry in found[1]:
+        with suppress(OSError):  # another process was faster
+            entry.unlink()
+    if not any(entry.name.startswith(f"{module}.") for entry in found[0]):
+        _tell()
+
+
+def _entries(loaded: Any, package: str) -> tuple[list[Path], list[Path]] | None:
+    """Of the cache: those that are newer than their sources, and stale ones; None: compilation is switched off."""
     compiled = [d for d in vars(loaded).values() if getattr(d, "stats", None) is not None]
     folders = [d.stats.cache_path for d in compiled if d.py_func.__module__ == loaded.__name__]  # not imported ones
     if not any(folders):
-        return  # compilation is switched off
+        return None
     folder, sources = Path(next(f for f in folders if f)), _sources(package)
     newest = max(source.stat().st_mtime for source in {*sources, *_sources(KERNELS_PACKAGE)})
     entries = [entry for source in sources for entry in folder.glob(f"{source.stem}.*.nbi")]
     # Numba compares a function with its own file only; a kernel inlined from another file would go unnoticed.
     stale = [entry for entry in entries if entry.stat().st_mtime < newest]
-    for entry in stale:
-        with suppress(OSError):  # another process was faster
-            entry.unlink()
-    if not any(entry.name.startswith(f"{module}.") for entry in entries if entry not in stale):
-        _tell()
+    return [entry for entry in entries if entry not in stale], stale
 
 
 @cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import TEN, B, base_link, forward, jit, load, workspace
-from exciter.dynamics.kernels.drivers import copy, pack, packed_columns, padded
+from exciter.dynamics.kernels.blocks import TEN, B, base_link, forward, kernel, load, workspace
+from exciter.dynamics.kernels.drivers import copy, pack, packed_columns, widest
 
 
-@jit
+@kernel
 def columns(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
             column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, out):  # fmt: skip
     """Columns of W over samples begin … end into out (n, ≥ b, N): joint row, column, sample."""
@@ -16,7 +16,7 @@ def columns(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten = np.empty(TEN)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
-    w = np.empty(padded(np.diff(at).max()) * B)
+    w = np.empty(widest(at) * B)
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)

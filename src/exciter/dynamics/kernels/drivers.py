@@ -17,6 +17,7 @@ from exciter.dynamics.kernels.blocks import (
     base_link,
     forward,
     jit,
+    kernel,
     load,
     project,
     regressor_adjoint,
@@ -52,6 +53,15 @@ def packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
 def padded(m):
     """m rounded up to a multiple of four."""
     return (m + 3) // 4 * 4
+
+
+@jit
+def widest(first):
+    """The most packed columns of a joint row, rounded up; ``np.diff`` would take longer to compile than a driver."""
+    most = 0
+    for j in range(first.size - 1):
+        most = max(most, first[j + 1] - first[j])
+    return padded(most)
 
 
 @jit
@@ -181,21 +191,13 @@ def add_torque_seed(ten, phi, lam):
             row[b] += phi[c] * lam[b]
 
 
-@jit
+@kernel
 def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, qdd, begin, end, out):
-    """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample."""
+    """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample. What structure makes zero is
+    not touched."""
     n = parent.size
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten = np.empty(TEN)
-    moves = np.zeros((n, n), dtype=np.bool_)
-    for i in range(n):
-        for k in range(first[i], first[i + 1]):
-            moves[joint[k], i] = True
-    for j in range(n):
-        for i in range(n):
-            if not moves[j, i]:
-                for c in range(10):
-                    out[j, i, c, begin:end] = 0.0
     base_link(links, gravity)
     for start in range(begin, end, B):
         count = min(B, end - start)
@@ -207,7 +209,7 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
                 store(ten, out[joint[k], i], start, count)
 
 
-@jit
+@kernel
 def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
          column, terms, term_row, term_column, weight, q, qd, qdd, begin, end, h):  # fmt: skip
     """Add Σ_j weight_j W_jᵀ W_j over samples begin … end to h."""
@@ -215,7 +217,7 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten = np.empty(TEN)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
-    width = padded(np.diff(at).max())
+    width = widest(at)
     w, squares = np.empty(width * B), np.zeros((n, width, width))
     base_link(links, gravity)
     for start in range(begin, end, B):
@@ -230,7 +232,7 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
         scatter_gram(squares[j], index[at[j] : at[j + 1]], weight[j], h)
 
 
-@jit
+@kernel
 def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
             column, terms, term_row, term_column, weight, matrix, torque_seed, chi, q, qd, qdd, begin, end,
             q_bar, qd_bar, qdd_bar, terms_bar):  # fmt: skip
@@ -242,7 +244,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten, link_bars, screw_bars = np.empty(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
     at, index = packed_columns(row_pairs, row_first, link_of, column, term_row, term_column)
-    width = padded(np.diff(at).max())
+    width = widest(at)
     w, g, squares = np.empty(width * B), np.empty(width * B), np.empty((n, width, width))
     grads, lam = np.empty(3 * n * B), np.zeros(B)
     if matrix.size > 0:
@@ -287,7 +289,7 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
                 qdd_bar[i, start + b] = grads[(3 * i + 2) * B + b]
 
 
-@jit
+@kernel
 def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias, q, qd, qdd, begin, end, out):
     """Inverse dynamics of inertial parameters (n, 10) for samples begin … end into out (n, N)."""
     n = parent.size

@@ -20,6 +20,7 @@ from exciter.dynamics.kernels.blocks import (
     cross,
     forward,
     jit,
+    kernel,
     load,
     regressor_rows,
     store,
@@ -71,7 +72,7 @@ def carry_twists(parent, first, links, screws, twists):
         own_twist(link, screws[own], twists[own])
 
 
-@jit
+@kernel
 def lagrange(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, begin, end,
              e, u, momentum, de_dq, du_dq):  # fmt: skip
     """Fill e, u (n, 10, N) and momentum, de_dq, du_dq (n, n, 10, N) for samples begin … end."""
@@ -113,7 +114,7 @@ def lagrange(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, 
                 store(ten, du_dq[joint[k], i], start, count)
 
 
-@jit
+@kernel
 def placements(parent, prismatic, rotation, origin, gravity, first, q, begin, end, r, p, sv, sw):
     """World placement r (n, 3, 3, N), p (n, 3, N) of every link and its screws sv, sw (P, 3, N)."""
     n = parent.size

@@ -12,7 +12,7 @@ from exciter.dynamics.kernels.blocks import (
     backward,
     base_link,
     forward,
-    jit,
+    kernel,
     load,
     regressor_adjoint,
     workspace,
@@ -20,7 +20,7 @@ from exciter.dynamics.kernels.blocks import (
 from exciter.dynamics.kernels.drivers import copy
 
 
-@jit
+@kernel
 def rows_adjoint(parent, prismatic, rotation, origin, gravity, first, seeds, q, qd, qdd, begin, end,
                  q_bar, qd_bar, qdd_bar):  # fmt: skip
     """Gradient of Σ seeds ⊙ rows with respect to every sample, seeds (P, 10, N) by pair of link and joint."""

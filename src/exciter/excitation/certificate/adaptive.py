@@ -66,15 +66,9 @@ class LinearRows(Protocol):
 
 
 @runtime_checkable
-class ManyRows(Protocol):
-    """A constraint with so many rows that their derivatives are made only where they are asked for."""
-
-    def linearised_in_part(self, motion: Motion) -> LinearRows: ...
-
-
-@runtime_checkable
 class Constraint(Protocol):
-    """K rows that must be ≥ 0 at every instant, with derivatives."""
+    """K rows that must be ≥ 0 at every instant, with derivatives. One with so many rows that their derivatives are
+    better made only where they are asked for also has ``linearised_in_part(motion)``, which gives ``LinearRows``."""
 
     @property
     def rows(self) -> tuple[RowName, ...]:

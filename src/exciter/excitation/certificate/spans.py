@@ -109,12 +109,12 @@ def link_spans(chain: Chain, spans: Spans) -> list[LinkSpan]:
         omega, alpha, acc, omega_jet = up.omega, up.alpha, up.acceleration, up.omega_jet
         turned = np.einsum("abN,bc->acN", up.rotation, chain.rotation[i])
         lever = np.einsum("abN,b->aN", up.rotation, chain.origin[i])
-        axis, distance = turned[:, 2], np.zeros((5, len(width)))
-        swing, distance[0] = cross(omega, axis), apart[i]
+        axis = turned[:, 2]
+        swing = cross(omega, axis)
         if chain.prismatic[i]:
             lever = lever + axis * q[i]
             acc = acc + 2.0 * qd[i] * swing + qdd[i] * axis
-            distance[1:] = spans.rates[:, i]
+            distance = np.concatenate([apart[i : i + 1], spans.rates[:, i]])
         else:
             c, s, x, y = np.cos(q[i]), np.sin(q[i]), turned[:, 0], turned[:, 1]
             turned = np.stack([x * c + y * s, y * c - x * s, axis], axis=1)
@@ -123,7 +123,7 @@ def link_spans(chain: Chain, spans: Spans) -> list[LinkSpan]:
             tighten(omega_jet, 1, alpha, width)  # α shows the orders 1 and 2
             tighten(omega_jet, 0, omega, width)
         acc = acc + _turning(up.omega, up.alpha, lever)
-        lever_jet = product(up.fixed, distance, 4)
+        lever_jet = product(up.fixed, distance, 4) if chain.prismatic[i] else up.fixed * apart[i]  # which is constant
         moved = up.moved + lever_jet[2:]
         tighten(moved, 0, acc, width)
         ends, jets = (turned, up.origin + lever, lever, omega, alpha, acc), (omega_jet, turning(omega_jet))

@@ -1,7 +1,7 @@
 """Collision by capsules: the robot with itself and with obstacles, every distance at least a clearance. Obstacles are
 things around the robot, fixed in the base: spheres, capsules, half-spaces and boxes.
 
-Closest points of segments in NumPy: many at once, samples last. The compiled twin is ``kernels.capsules``. Between
+Closest points of segments are those of ``segments``, in NumPy; the compiled twin is ``kernels.capsules``. Between
 samples the ends of a capsule's segment stay close to the chords of their positions (``moving_point``)."""
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from exciter.dynamics.engine import writable
 from exciter.dynamics.kernels.cache import kernels
+from exciter.dynamics.reference import cross
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.excitation.certificate.adaptive import LinearRows
 from exciter.excitation.certificate.spans import Spans
@@ -31,7 +32,7 @@ from exciter.excitation.constraints.constraint import (
     robot_dynamics,
     rows_of,
 )
-from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2
+from exciter.excitation.constraints.segments import best_plane, closest_points, lowest_on_chord, segments_apart
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion, freeze
@@ -202,50 +203,6 @@ Flat = Wall | Block  # with flat sides: each measures the segment in a capsule b
 Obstacle = Round | Flat
 
 
-def closest_points(first: Array, second: Array) -> tuple[Array, Array, Array, Array]:
-    """Of segments by their two ends, each (2, …, 3, N): distance (…, N) [m], the points (…, 3, N) on both that have it,
-    and the unit normal (…, 3, N) from the second to the first. The squared distance of r + s u and t v is a convex
-    parabola in (s, t): where it is smallest without bounds, then cut to [0, 1] one after the other. Lines that are
-    nearly parallel leave s to rounding, so that there the ends of both segments are tried as well."""
-    u, v, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
-    a, b, e, c, f = _dot(u, u), _dot(u, v), _dot(v, v), _dot(u, r), _dot(v, r)
-    area = a * e - b * b
-    s = np.clip(_ratio(b * f - c * e, area, 0.0), 0.0, 1.0)
-    t = np.clip(_ratio(b * s + f, e, POINT_SEGMENT_M2), 0.0, 1.0)
-    s = np.where((t > 0.0) & (t < 1.0), s, np.clip(_ratio(b * t - c, a, POINT_SEGMENT_M2), 0.0, 1.0))
-    best = _squared(r, u, v, s, t)
-    zero, one = np.zeros_like(a), np.ones_like(a)
-    ends = [(x, np.clip(_ratio(b * x + f, e, POINT_SEGMENT_M2), 0.0, 1.0)) for x in (zero, one)]
-    ends += [(np.clip(_ratio(b * y - c, a, POINT_SEGMENT_M2), 0.0, 1.0), y) for y in (zero, one)]
-    for x, y in ends:
-        closer = (area <= PARALLEL_SINE_SQUARED * a * e) & (_squared(r, u, v, x, y) < best)
-        s, t = np.where(closer, x, s), np.where(closer, y, t)
-        best = np.where(closer, _squared(r, u, v, x, y), best)
-    at, on = first[0] + s[..., None, :] * u, second[0] + t[..., None, :] * v
-    apart = at - on
-    distance = np.sqrt(_dot(apart, apart))
-    across = np.cross(u, v, axis=-2)  # when they touch, some direction across both
-    up = np.broadcast_to(np.array([0.0, 0.0, 1.0])[:, None], apart.shape)
-    across = np.where(_dot(across, across)[..., None, :] > 0.0, across, up)
-    normal = np.where(distance[..., None, :] > 0.0, apart, across)
-    return distance, at, on, normal / np.sqrt(_dot(normal, normal))[..., None, :]
-
-
-def _dot(x: Array, y: Array) -> Any:
-    return (x * y).sum(axis=-2)
-
-
-def _squared(r: Array, u: Array, v: Array, s: Array, t: Array) -> Any:
-    apart = r + s[..., None, :] * u - t[..., None, :] * v
-    return _dot(apart, apart)
-
-
-def _ratio(numerator: Array, denominator: Array, smallest: float) -> Array:
-    """numerator / denominator; 0 where that is not larger than ``smallest``."""
-    usable = denominator > smallest
-    return np.where(usable, numerator / np.where(usable, denominator, 1.0), 0.0)
-
-
 @dataclass(frozen=True, eq=False)
 class CapsuleDistance:
     """Rows (d − clearance) / ROW_LENGTH_M, d [m] the distance of two capsules, or of a capsule and an obstacle.
@@ -354,43 +311,79 @@ class CapsuleDistance:
 
     def linearised(self, motion: Motion, *, derivatives: bool = True) -> ConstraintRows:
         at = kinematics(self.robot, motion)
-        paired, dq = self._pairs(at, derivatives=derivatives)
-        distances, slopes = [paired], [dq]
-        for flat, index in self.flat:
-            body = self.bodies[index]
-            distance, point, normal = flat.touch(at.point(body.joint, body.start), at.point(body.joint, body.end))
-            distances.append(distance[None])
-            slopes += [at.pull(body.joint, point, normal[None])] if derivatives else []
-        values = (np.concatenate(distances) - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
-        return ConstraintRows(values, np.concatenate(slopes) / ROW_LENGTH_M)
+        distance, dq = self._pairs(at, derivatives=derivatives)
+        if self.flat:
+            apart, slopes = self._flats(at, derivatives=derivatives)
+            distance = np.concatenate([distance, apart])
+            dq = np.concatenate([dq, at.of_joints(slopes)]) if derivatives else dq
+        values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
+        return ConstraintRows(values, dq / ROW_LENGTH_M)
+
+    def _flats(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
+        """Distance of the segments from flat obstacles (F, N), and its derivatives (F, bodies, N) by joints of the
+        tree if wanted: z·(x × n) + n·(o × z), of a joint about z through o that moves the point x of normal n."""
+        index = [index for _, index in self.flat]
+        joint, own_ends, _, every = self._packed
+        carrier = np.maximum(joint[index], 0)
+        frame, origin, moving = at.rotation[carrier], at.origin[carrier], (joint[index] != BASE)[:, None, None]
+        ends = [
+            np.where(moving, np.einsum("fabN,fb->faN", frame, x) + origin, x[:, :, None])
+            for x in own_ends[index].swapaxes(0, 1)
+        ]
+        distance, (point, normal) = np.empty((len(index), at.samples)), np.empty((2, len(index), 3, at.samples))
+        for obstacle in dict.fromkeys(flat for flat, _ in self.flat):
+            own = [k for k, (flat, _) in enumerate(self.flat) if flat is obstacle]
+            start, end = (np.concatenate(list(one[own]), axis=1) for one in ends)
+            apart, *found = obstacle.touch(start, end)
+            distance[own] = apart.reshape(len(own), -1)
+            for whole, part in zip((point, normal), found, strict=True):
+                whole[own] = part.reshape(3, len(own), -1).swapaxes(0, 1)
+        if not derivatives:
+            return distance, np.zeros((0, 0, 0))
+        axes, slides = at.rotation[:, :, 2], at.dynamics.chain.prismatic
+        lever, dq = cross(point, normal), np.zeros((len(index), len(axes), at.samples))
+        for k in np.flatnonzero(every[index].any(axis=0)):
+            if slides[k]:
+                dq[:, k] = (axes[k] * normal).sum(axis=1)
+            else:
+                dq[:, k] = (axes[k] * lever).sum(axis=1) + (cross(at.origin[k], axes[k]) * normal).sum(axis=1)
+        return distance, dq * every[index][:, :, None]
 
     def linearised_in_part(self, motion: Motion) -> LinearRows:
         """Values and sensitivities of all rows; of hundreds of pairs few are close enough to need their slopes. Where
         they are far apart the value is a lower bound, and no step is said to reach them."""
         at = kinematics(self.robot, motion)
-        if at.dynamics.engine.name != "numba" or self.flat:
+        if at.dynamics.engine.name != "numba":
             return self.linearised(motion)
-        joint, ends, side = self._packed
+        joint, ends, side, _ = self._packed
         chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
-        distance, total = np.empty((2, len(side), at.samples))
+        distance, total = np.empty((2, len(self.radii), at.samples))
         pairs, on = np.nonzero(side)
         first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
         compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
-        far = self.radii + self.clearance + FAR_PAIR_M
-        compiled(*chain, joint, ends, self.pair_index, first_on, on, at.tree_weights, far, distance, total)
+        far, paired = self.radii + self.clearance + FAR_PAIR_M, slice(len(side))
+        weights = at.tree_weights
+        compiled(*chain, joint, ends, self.pair_index, first_on, on, weights, far, distance[paired], total[paired])
+        flat = np.zeros((0, 0, 0))
+        if self.flat:
+            distance[len(side) :], flat = self._flats(at, derivatives=True)
+            total[len(side) :] = np.einsum("fkN,k->fN", np.abs(flat), weights)
         values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
-        return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at))
+        return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at, flat))
 
-    def _slopes_at(self, kinematics: Kinematics, row: Index, at: Index) -> tuple[Array, None, None]:
-        joint, ends, side = self._packed
-        order = np.argsort(at, kind="stable")
-        dq = np.empty((len(row), side.shape[1]))
+    def _slopes_at(self, kinematics: Kinematics, flat: Array, row: Index, at: Index) -> tuple[Array, None, None]:
+        joint, ends, side, _ = self._packed
+        paired, found = row < len(side), np.empty((len(row), side.shape[1]))
+        if not paired.all():
+            found[~paired] = flat[row[~paired] - len(side), :, at[~paired]]
+        own = np.flatnonzero(paired)
+        own = own[np.argsort(at[own], kind="stable")]
+        dq = np.empty((len(own), side.shape[1]))
         chain = (*writable(kinematics.rotation, kinematics.origin), kinematics.dynamics.chain.prismatic)
         compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_slopes
-        compiled(*chain, joint, ends, self.pair_index, side, row[order], at[order], dq)
-        found = np.empty_like(dq)
-        found[order] = dq / ROW_LENGTH_M
-        return kinematics.of_joints_at(found, at), None, None
+        compiled(*chain, joint, ends, self.pair_index, side, row[own], at[own], dq)
+        found[own] = dq
+        return kinematics.of_joints_at(found / ROW_LENGTH_M, at), None, None
 
     def lower_bounds(self, spans: Spans) -> Array:
         points = [(body.joint, point) for body in self.bodies for point in (body.start, body.end)]
@@ -412,7 +405,7 @@ class CapsuleDistance:
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
-        joint, own_ends, side = self._packed
+        joint, own_ends, side, _ = self._packed
         dq = np.zeros((*side.shape, at.samples) if derivatives else (0, 0, 0))  # per joint of the tree
         if at.dynamics.engine.name == "numba":
             distance = np.empty((len(side), at.samples))
@@ -428,8 +421,7 @@ class CapsuleDistance:
         return distance, dq
 
     @cached_property
-    def _packed(self) -> tuple[Index, Array, Array]:
-        """For the kernel: joint (C,) and ends (C, 2, 3) of the bodies in the chain's frames, side (P, bodies)."""
+    def _packed(self) -> Packed:
         frames = robot_dynamics(self.robot).chain.axis_frames
         turned = [np.eye(3) if b.joint == BASE else frames[b.joint].T for b in self.bodies]
         ends = np.array([[t @ b.start, t @ b.end] for t, b in zip(turned, self.bodies, strict=True)])
@@ -437,7 +429,17 @@ class CapsuleDistance:
         moves = np.zeros((len(joint), self.robot.n_bodies))
         for k in np.flatnonzero(joint != BASE):
             moves[k, list(self.robot.ancestors(joint[k]))] = 1.0
-        return joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]]
+        return Packed(joint, ends, moves[self.pair_index[:, 0]] - moves[self.pair_index[:, 1]], moves)
+
+
+class Packed(NamedTuple):
+    """For the kernels: joint (C,) and ends (C, 2, 3) of the bodies in the chain's frames, side (P, bodies): +1 of
+    joints that move only the first body of a pair, −1 only the second; moves (C, bodies): of each body."""
+
+    joint: Index
+    ends: Array
+    side: Array
+    moves: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -452,38 +454,10 @@ class PairRows:
 # -- between samples ---------------------------------------------------------------------------------------------------
 
 
-def segments_apart(x: Array, slack: Array) -> Array:
-    """(P, M) ≤ the distance of two segments throughout each interval: positions (P, 2, 2, 3, 2 M) of the two ends of
-    both at the interval's ends, and how far (P, 2, 2, M) each can be from its chord.
-    Differences of points of both segments are mixtures of the four differences of their ends; if these stay on one side
-    of a plane, so do all. Planes: across the shortest connection at either end of the interval, and in between."""
-    first, second = x[:, 0], x[:, 1]
-    corner = first[:, :, None] - second[:, None, :]  # (P, 2, 2, 3, 2 M)
-    far = slack[:, 0, :, None] + slack[:, 1, None, :]  # (P, 2, 2, M)
-    *_, normal = closest_points(first.swapaxes(0, 1), second.swapaxes(0, 1))
-    return _best_plane(normal, lambda n: np.min(_lowest(n[:, None, None], corner, far), axis=(1, 2)))
-
-
 def obstacle_apart(obstacle: Flat, x: Array, slack: Array) -> Array:
     """(M,) ≤ the distance of a segment from an obstacle, arguments as of ``segments_apart``, for one. It changes no
     faster than the ends move; what is known to reach so far only is also behind a plane."""
     distance, _, normal = obstacle.touch(x[0], x[1])
     step = np.linalg.norm(x[..., 1::2] - x[..., 0::2], axis=1).max(axis=0)
     apart: Array = 0.5 * (distance[0::2] + distance[1::2] - step) - slack.max(axis=0)
-    return np.maximum(apart, _best_plane(normal, lambda n: _lowest(n, x, slack).min(axis=0) - obstacle.reach(n)))
-
-
-def _best_plane(normal: Array, apart: Callable[[Array], Array]) -> Array:
-    """The largest of ``apart`` over unit normals (…, 3, M): those at both ends of each interval, and their mean."""
-    left, right = normal[..., 0::2], normal[..., 1::2]
-    mean = left + right
-    length = np.sqrt((mean * mean).sum(axis=-2, keepdims=True))
-    usable = length > LEAST_MEAN_NORMAL
-    mean = np.where(usable, mean / np.where(usable, length, 1.0), left)
-    return np.asarray(np.max([apart(n) for n in (left, right, mean)], axis=0))
-
-
-def _lowest(normal: Array, x: Array, slack: Array) -> Array:
-    """(…, M): n · x is at least this on the chord of x (…, 3, 2 M), within ``slack`` (…, M)."""
-    left, right = ((normal * at).sum(axis=-2) for at in (x[..., 0::2], x[..., 1::2]))
-    return np.asarray(np.minimum(left, right) - slack)
+    return np.maximum(apart, best_plane(normal, lambda n: lowest_on_chord(n, x, slack).min(axis=0) - obstacle.reach(n)))

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from exciter.dynamics.model import DynamicModel
-from exciter.errors import ExciterError
+from exciter.errors import ClusterLost, ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.certificate.certificate import FAILURES
 from exciter.excitation.constraints.constraint import Constraint
@@ -28,7 +28,7 @@ from exciter.excitation.design import CRITERION_SAMPLES_PER_S, Design, design
 from exciter.excitation.experiments.moves import Cruise, chained
 from exciter.excitation.experiments.roadmap import Roadmap
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
-from exciter.excitation.optimiser.run_starts import Progress
+from exciter.excitation.optimiser.run_starts import Progress, refuse_stopped
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.hand_made import HandMade
 from exciter.excitation.trajectories.ramps import Ramps
@@ -37,6 +37,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Settings, Whole
 from exciter.typing import Array, Index
+from exciter.workers import HERE, Workers
 
 TELLS_APART = 1e-7  # singular values below this, of columns of unit length, count as zero
 SILENT_COLUMN_SHARE = 1e-9  # of the largest column: a smaller one is rounding
@@ -81,7 +82,7 @@ class ExperimentTask:
     ramps: Ramps | None = None
     starts: int = 16
     seed: int = 0
-    jobs: int = 1
+    workers: Workers = HERE
     rate: float | None = None
     deadline: Deadline = NEVER
     progress: StageProgress | None = None
@@ -144,7 +145,7 @@ class ExperimentTask:
             "periods": self.periods,
             "seed": self.seed,
             "starts": self.starts,
-            "jobs": self.jobs,
+            "workers": self.workers,
             "time_limit": until if limited else None,
             "file_rate": self.rate if limited else None,
             "progress": told,
@@ -152,10 +153,11 @@ class ExperimentTask:
         family = changes.pop("family", self.family)
         try:
             found = design(self.model, family, **{**settings, **changes})
+        except ClusterLost:
+            raise
         except ExciterError as error:
             raise ExciterError(f"stage {name}: {error}") from None
-        if found.interrupted and not found.out_of_time:
-            raise KeyboardInterrupt
+        refuse_stopped(found.interrupted and not found.out_of_time, found.notes)
         return ExperimentStage(name=name, purpose=purpose, design=found)
 
     def hand_made(

@@ -35,7 +35,8 @@ from exciter.excitation.experiments.experiment import (
 from exciter.excitation.experiments.segment_times import Segments, shortest_times
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.limits import finite_limits
-from exciter.excitation.optimiser.search import Attempt, ReportValue, Search
+from exciter.excitation.optimiser.search import Attempt, Search
+from exciter.excitation.optimiser.track import ReportValue
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.piecewise import MOST_FAMILY_SPANS, Quintic
 from exciter.excitation.trajectories.ramps import JOINT_LIMIT_ROUNDING

@@ -14,8 +14,8 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from exciter.dynamics.model import DynamicModel, random_motion
 from exciter.errors import ExciterError
@@ -76,7 +76,7 @@ class QuasiNewton:
     def minimise(self, function: Function, start: Array, iterations: int | None = None) -> Minimum:
         limit = self.iterations if iterations is None else min(iterations, self.iterations)
         options = {"maxiter": limit, "maxfun": 2 * limit, "maxcor": self.memory, "ftol": self.tolerance, "gtol": 1e-9}
-        solution = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+        solution = scipy.optimize.minimize(function, start, jac=True, method="L-BFGS-B", options=options)
         return Minimum(x=solution.x, value=float(solution.fun), evaluations=int(solution.nfev))
 
 
@@ -95,7 +95,7 @@ class DerivativeFree:
         def value(x: Array) -> float:
             return min(function(x)[0], INFINITE_VALUE_STAND_IN)
 
-        solution = minimize(value, start, method=self.name, options={"maxfev": limit, **self.options})
+        solution = scipy.optimize.minimize(value, start, method=self.name, options={"maxfev": limit, **self.options})
         return Minimum(x=solution.x, value=float(solution.fun), evaluations=int(solution.nfev))
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 
 from exciter.dynamics.model import DynamicModel, static_base, static_columns
 from exciter.errors import ExciterError
@@ -180,7 +180,7 @@ def _polished(objective: DesignObjective, q: Array, iterations: int, allowed: Al
         return value, np.asarray(gradient.q).ravel()
 
     options = {"maxiter": iterations, "ftol": 1e-10}
-    solution = minimize(function, q.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    solution = scipy.optimize.minimize(function, q.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     moved = np.clip(solution.x.reshape(q.shape), lower, upper)
     if allowed is not None:
         for halvings in range(13):

@@ -22,8 +22,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +58,7 @@ COLUMN_WORDS = {
 WRAPPERS = ("trajectory", "joint_trajectory")  # FollowJointTrajectory goal, RobotTrajectory
 MESSAGE = ("joint_names", "points")
 OTHER_MOTIONS = ("joints", "pieces", "coefficients")  # of a trajectory.json
+PointTexts = Sequence[tuple[str, str]]  #: (key, value) pairs of a point of a message
 MULTI_DOF = ("multi_dof_trajectory", "multi_dof_joint_trajectory")  # of bodies without joints, beside that of joints
 POINT_KINDS = ("positions", "velocities", "accelerations")
 FOLLOWED_TOLERANCE = 1e-6  # [rad, m] by which joints that follow may be off in a file
@@ -66,6 +68,8 @@ ROS2_NAME = r'"[A-Za-z0-9_./ -]*"'
 ROS2_FLOAT = r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?"
 ROS2_WHOLE = r"(?:0|[1-9][0-9]{0,9})"
 HEAD = re.compile(rf"joint_names: (\[{ROS2_NAME}(?:, {ROS2_NAME})*\])")
+NO_POINT = re.compile(r"(?<![.0-9])([0-9])e")  # a mantissa of one digit
+LINES_AT_ONCE = 8192  # of a message: numbers of many lines are read in one go, and no text of it is there twice
 LINE = re.compile(
     rf"(?P<mark>[- ]) (?P<key>{'|'.join((*POINT_KINDS, 'time_from_start'))}): "
     rf'(?P<value>\[{ROS2_FLOAT}(?:, {ROS2_FLOAT})*\]|{{"sec": {ROS2_WHOLE}, "nanosec": {ROS2_WHOLE}}})'
@@ -311,34 +315,35 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
     return f"{source} cannot be read as rows of numbers"
 
 
-def ros2_json(samples: MotionSamples, joints: tuple[str, ...]) -> str:
-    lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in _points(samples))
-    points = ",\n".join(f"  {{{line}}}" for line in lines)
-    return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{points}\n ]\n}}\n'
+def ros2_json(samples: MotionSamples, joints: tuple[str, ...], points: Iterable[PointTexts] | None = None) -> str:
+    """The message; points: its ``point_texts``, where they are there already."""
+    lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in points or point_texts(samples))
+    text = ",\n".join(f"  {{{line}}}" for line in lines)
+    return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{text}\n ]\n}}\n'
 
 
-def ros2_yaml(samples: MotionSamples, joints: tuple[str, ...]) -> str:
-    """The message as YAML, as ``ros2 topic pub`` and ``ros2 action send_goal`` take it."""
+def ros2_yaml(samples: MotionSamples, joints: tuple[str, ...], points: Iterable[PointTexts] | None = None) -> str:
+    """The same message as YAML, as ``ros2 topic pub`` and ``ros2 action send_goal`` take it."""
     lines = [f"joint_names: {json.dumps(joints)}", "points:"]
-    for point in _points(samples):
+    for point in points or point_texts(samples):
         lines += [f"{' ' if k else '-'} {key}: {value}" for k, (key, value) in enumerate(point)]
     return "\n".join(lines) + "\n"
 
 
-def _points(samples: MotionSamples) -> Iterator[list[tuple[str, str]]]:
-    """(key, value) pairs per point; values are written so that JSON and YAML 1.1 read the same numbers."""
+def point_texts(samples: MotionSamples) -> Iterator[PointTexts]:
+    """Of every row; values are written so that JSON and YAML 1.1 read the same numbers."""
     ticks = np.rint(samples.time * NANOSECONDS_PER_SECOND).astype(np.int64)
-    for tick, *rows in zip(ticks, *samples.given, strict=True):
+    for tick, *rows in zip(ticks.tolist(), *samples.given, strict=True):
         seconds, nanoseconds = divmod(tick, NANOSECONDS_PER_SECOND)
-        numbers = (f"[{', '.join(map(_number, row.tolist()))}]" for row in rows)
+        numbers = (_numbers_text(row.tolist()) for row in rows)
         time = f'{{"sec": {seconds}, "nanosec": {nanoseconds}}}'
         yield [*zip(POINT_KINDS, numbers, strict=False), ("time_from_start", time)]
 
 
-def _number(value: float) -> str:
-    """Shortest text that gives the number back. YAML 1.1 takes 1e-05 for a word, so that there must be a point."""
-    text = repr(value)
-    return text.replace("e", ".0e") if "e" in text and "." not in text else text
+def _numbers_text(values: list[float]) -> str:
+    """Shortest texts that give the numbers back. YAML 1.1 takes 1e-05 for a word, so that there must be a point."""
+    text = repr(values)
+    return NO_POINT.sub(r"\1.0e", text) if "e" in text else text
 
 
 def message_as_written(text: str) -> dict[str, Any] | None:
@@ -348,15 +353,21 @@ def message_as_written(text: str) -> dict[str, Any] | None:
     if head is None or next(lines, "") != "points:":
         return None
     points: list[dict[str, Any]] = []
-    for line in lines:
-        if (found := LINE.fullmatch(line)) is None:
-            return None
-        key, value = found["key"], found["value"]
-        if found["mark"] == "-":
-            points.append({})
-        if not points or key in points[-1] or value.startswith("{") != (key == "time_from_start"):
-            return None
-        points[-1][key] = json.loads(value)
+    while some := [*islice(lines, LINES_AT_ONCE)]:
+        places, values = list[tuple[dict[str, Any], str]](), list[str]()
+        for line in some:
+            if (found := LINE.fullmatch(line)) is None:
+                return None
+            mark, key, value = found.groups()
+            if mark == "-":
+                points.append({})
+            if not points or key in points[-1] or value.startswith("{") != (key == "time_from_start"):
+                return None
+            points[-1][key] = None
+            places.append((points[-1], key))
+            values.append(value)
+        for (point, key), number in zip(places, json.loads(f"[{','.join(values)}]"), strict=True):
+            point[key] = number
     return {"joint_names": json.loads(head[1]), "points": points}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import cross, jit
+from exciter.dynamics.kernels.blocks import cross, jit, kernel
 from exciter.excitation.kernels import LEAST_MEAN_NORMAL, PARALLEL_SINE_SQUARED, POINT_SEGMENT_M2, UNBOUNDED_M
 
 
@@ -32,7 +32,7 @@ def squared(r, u, v, s, t):
     return x * x + y * y + z * z
 
 
-@jit
+@kernel
 def closest(r, u, v):
     """(s, t) in [0, 1]² with |r + s u − t v| smallest: where the segments r + s u and t v are closest."""
     a, e = dot(u[0], u[1], u[2], u[0], u[1], u[2]), dot(v[0], v[1], v[2], v[0], v[1], v[2])
@@ -125,7 +125,7 @@ def slope(prismatic, z, p, point, normal):
     return z[0] * mx + z[1] * my + z[2] * mz
 
 
-@jit
+@kernel
 def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distance, dq):
     """distance (P, N) [m] and, if wanted, its derivatives dq (P, n, N).
 
@@ -147,7 +147,7 @@ def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distanc
                     dq[pair, k, t] = lever
 
 
-@jit
+@kernel
 def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, weight, far, distance, total):
     """distance (P, N) [m] and total (P, N): the sum of |∂distance/∂q_k| weight_k; other arguments as above. The joints
     of pair p with a side are on[first_on[p]:first_on[p + 1]]. Of segments farther apart than far (P,) [m], by the balls
@@ -181,7 +181,7 @@ def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, wei
             total[pair, t] = summed
 
 
-@jit
+@kernel
 def segment_slopes(r, o, prismatic, joint, ends, pairs, side, row, at, dq):
     """Derivatives dq (M, n) of the distances of pairs row (M,) at samples at (M,), which must not fall; other arguments
     as above."""
@@ -219,7 +219,7 @@ def lowest_along(n, first, second, slack, a, b, interval):
     return lowest
 
 
-@jit
+@kernel
 def segments_apart(x, slack, pairs, out):
     """out (P, M) ≤ the distance of pairs (P, 2) of segments throughout each of M intervals, by planes across their
     shortest connections at both ends of it, and in between. x (C, 2, 3, 2 M): ends of the segments at the ends of the
@@ -249,7 +249,7 @@ def segments_apart(x, slack, pairs, out):
             out[pair, interval] = best
 
 
-@jit
+@kernel
 def pull(r, o, prismatic, path, x, g, dq):
     """dq[m, k] = g[m]·∂x/∂q_k for the joints k of a path from the base to the body that carries x; others are zero.
 

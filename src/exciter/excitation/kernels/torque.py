@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import cross, jit
+from exciter.dynamics.kernels.blocks import cross, jit, kernel
 
 #: Numbers of a body: m · h (3) · Σ (xx, xy, yy, xz, yz, zz) · p (3) · K (9, row-major) · N (3) · F (3)
 MASS_AT, FIRST_AT, SECOND_AT, MOMENTUM_AT, RATE_AT, MOMENT_AT, FORCE_AT, BODY_SIZE = 0, 1, 4, 10, 13, 22, 25, 28
@@ -188,7 +188,7 @@ def joint_columns(i, screw, body, y, b, x, yd):
     add_coriolis(body, s, yd)
 
 
-@jit
+@kernel
 def torque_derivatives(parent, prismatic, rotation, origin, gravity, mass, first, second, q, qd, qdd,
                        tau, dq, dqd, dqdd):  # fmt: skip
     """τ (n, N) and its derivatives (n, n, N): torque, joint, sample. Entries of unrelated joints stay as they are.

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import lstsq
 
 from exciter.errors import ExciterError, MotionError
-from exciter.excitation.certificate.adaptive import LinearRows, ManyRows
+from exciter.excitation.certificate.adaptive import LinearRows
 from exciter.excitation.constraints.constraint import Constraint
 from exciter.excitation.constraints.follower_limits import OPEN_ROW, FollowerLimits
 from exciter.excitation.optimiser.deadline import NEVER, Deadline
@@ -427,10 +427,7 @@ class NonlinearLimits:
 
     def linearised(self, y: Array) -> LinearisedLimits:
         motion = self.variables.motion(self.grid, y)
-        parts = tuple(
-            one.linearised_in_part(motion) if isinstance(one, ManyRows) else one.linearised(motion)
-            for one in self._in_time()
-        )
+        parts = tuple(getattr(one, "linearised_in_part", one.linearised)(motion) for one in self._in_time())
         none = np.zeros((0, len(motion)))
         values = np.concatenate([none, *(part.values for part in parts)]) - self.margins[:, None]
         return LinearisedLimits(self.variables, self.grid, y, motion, values, parts)

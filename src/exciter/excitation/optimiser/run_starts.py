@@ -1,15 +1,19 @@
 """Many starts of one search, over processes, each by its own seed: the same result whatever the number of processes.
 
+The first few run to their end; the others race against the best of these, and are given up where they cannot win: most
+starts lead to worse local minima than the best one, and that shows long before they end.
+
 Completed starts are kept on disk, so that an interrupted design goes on where it stopped. A start is a pure function of
-the problem and its number. Only those that found a motion are kept, for a motion can be judged again; the others are
-run again, so that the result is the one of an uninterrupted run."""
+the problem, its number, and where the first few end. Only those that found a motion are kept, for a motion can be
+judged again; the others are run again, so that the result is the one of an uninterrupted run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,19 +25,22 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from exciter.dynamics.model import random_states
-from exciter.errors import ExciterError
+from exciter.errors import ClusterLost, ExciterError
 from exciter.excitation.certificate.adaptive import certify
 from exciter.excitation.optimiser.deadline import NEVER, Deadline, OutOfTime
 from exciter.excitation.optimiser.search import Attempt, Search
 from exciter.files import unique_keys
+from exciter.notes import Note, warning
 from exciter.settings import written
 from exciter.settings.field_markers import LARGEST_OF_A_ROBOT
-from exciter.workers import over_processes
+from exciter.workers import HERE, Workers
 
 LONGEST_LINE_BYTES = 20_000_000  # bytes of a start: thousands of coefficients, and of iterations
 HEADER_BEGINNING = b'{"exciter": "checkpoint", "fingerprint": "'
 SAME_VALUE_TOLERANCE = 1e-6  # to which the value of a motion is the same whenever it is computed
 Report = Callable[[int, int, float], None]  # of a start by its number, an iteration and the value
+FIRST_STARTS = 4  # that run to their end, whatever they come to
+LOST_SUBJECT = "cluster"  #: of the note that its scheduler was lost
 HANDING_OVER_S = 1.0  # [s] after the deadline until which the parent waits for what its workers have
 
 
@@ -147,7 +154,8 @@ class Checkpoint:
         if attempt.delta is None:
             return
         entry = dict(vars(attempt))
-        del entry["complete"], entry["cancelled"], entry["trajectory"]  # complete ones, of the search's own family
+        for name in ("complete", "cancelled", "outdone", "trajectory"):  # complete ones, of the search's own family
+            del entry[name]
         entry["duration"] = attempt.trajectory.duration
         entry["delta"] = attempt.delta.tolist()
         entry["history"] = [[seconds, _or_none(value)] for seconds, value in attempt.history]
@@ -300,17 +308,18 @@ class Progress:
 def run_starts(
     search: Search,
     starts: int,
-    jobs: int = 1,
+    workers: Workers = HERE,
     deadline: Deadline = NEVER,
     certificate_seconds: float = 0.0,
     *,
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
     progress: Callable[[Progress], None] | None = None,
-) -> tuple[tuple[Attempt, ...], bool, bool]:
+) -> tuple[tuple[Attempt, ...], bool, bool, tuple[Note, ...]]:
     """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline came
-    before all were done, and whether it was the deadline. ``before`` was read from the checkpoint, which keeps the
-    others. The start under way keeps what it has reached, in time for a certificate of certificate_seconds."""
+    before all were done, whether it was the deadline, and what a user should see: that a cluster was lost, which ends
+    a search as Ctrl-C does. ``before`` was read from the checkpoint, which keeps the others. The start under way keeps
+    what it has reached, in time for a certificate of certificate_seconds."""
     began = deadline.clock()
     done = {attempt.number: attempt for attempt in before}
     missing = [number for number in range(starts) if number not in done]
@@ -320,41 +329,77 @@ def run_starts(
             best = min([value, *(attempt.value for attempt in done.values())])
             progress(Progress(number, starts, len(done), iteration, best, deadline.clock() - began))
 
-    cancelled = False
+    cancelled, notes = False, tuple[Note, ...]()
     try:
-        with closing(_run(search, missing, jobs, deadline, certificate_seconds, report)) as running:
-            for attempt in running:
-                if attempt.complete or attempt.feasible:
-                    done[attempt.number] = attempt
-                    report(attempt.number, 0, attempt.value)
-                cancelled = cancelled or attempt.cancelled
-                if checkpoint is not None and attempt.complete:
-                    checkpoint.append(attempt)
-    except KeyboardInterrupt:
+        for first in (True, False):
+            numbers = [number for number in missing if (number < FIRST_STARTS) == first]
+            ends = [one.history[-1][1] for one in done.values() if one.number < FIRST_STARTS and one.history]
+            bar = np.inf if first else min(ends, default=np.inf)
+            with closing(_run(search, numbers, workers, deadline, certificate_seconds, report, bar)) as running:
+                for attempt in running:
+                    if attempt.complete or attempt.feasible:
+                        done[attempt.number] = attempt
+                        report(attempt.number, 0, attempt.value)
+                    cancelled = cancelled or attempt.cancelled
+                    if checkpoint is not None and attempt.complete:
+                        checkpoint.append(attempt)
+            if any(number not in done or not done[number].complete for number in numbers):
+                break  # stopped, or out of time
+    except (KeyboardInterrupt, ClusterLost) as stop:
         if not done:
             raise
         cancelled = True
+        notes = (warning(LOST_SUBJECT, str(stop)),) if isinstance(stop, ClusterLost) else ()
     interrupted = sum(attempt.complete for attempt in done.values()) < starts
-    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled
+    return tuple(done[number] for number in sorted(done)), interrupted, interrupted and not cancelled, notes
+
+
+def refuse_stopped(stopped: bool, notes: Iterable[Note]) -> None:
+    """Where a search that was stopped must not be built upon: Ctrl-C goes on, and so does the loss of a cluster."""
+    if stopped:
+        lost = next((one.text for one in notes if one.subject == LOST_SUBJECT), None)
+        raise KeyboardInterrupt if lost is None else ClusterLost(lost)
 
 
 def _run(
-    search: Search, numbers: list[int], jobs: int, deadline: Deadline, certificate_seconds: float, report: Report
+    search: Search,
+    numbers: list[int],
+    workers: Workers,
+    deadline: Deadline,
+    certificate_seconds: float,
+    report: Report,
+    bar: float,
 ) -> Generator[Attempt, None, None]:
     """Attempts as they end, none begun after the deadline, or after one that was stopped."""
     stopped = False
     in_time = takewhile(lambda _: not (stopped or deadline.passed), numbers)
-    if jobs == 1 or len(numbers) <= 1:
+    if workers.here or len(numbers) <= 1:
         for number in in_time:
-            attempt = search.run(number, deadline, partial(report, number), certificate_seconds)
+            attempt = search.run(number, deadline, partial(report, number), certificate_seconds, bar=bar)
             stopped = not attempt.complete
             yield attempt
         return
     search.posture(deadline)  # found once, and an infeasible problem is reported here
-    shared = deadline.shared()
-    tasks = ((search, number, shared, None, certificate_seconds) for number in in_time)
-    latest = shared.of_certificates.at + HANDING_OVER_S
-    with closing(over_processes(Search.run, tasks, jobs, until=latest)) as running:
+    until, patience = time.time() + deadline.left, deadline.patience
+    tasks = ((search, number, until, patience, deadline.seconds, certificate_seconds, bar) for number in in_time)
+    latest = deadline.shared().of_certificates.at + HANDING_OVER_S
+    with closing(workers.over(one_start, tasks, until=latest)) as running:
         for attempt in running:
             stopped = stopped or not attempt.complete
             yield attempt
+
+
+def one_start(
+    search: Search,
+    number: int,
+    until: float,
+    patience: float,
+    seconds: float,
+    certificate_seconds: float,
+    bar: float,
+) -> Attempt:
+    """One start on a worker; until [s]: the instant of the deadline as clocks on walls have it, for a monotonic one is
+    that of its machine."""
+    at = time.monotonic() + (until - time.time())
+    deadline = Deadline(at=at, seconds=seconds, clock=time.monotonic, patience=patience)
+    return search.run(number, deadline, None, certificate_seconds, bar=bar)

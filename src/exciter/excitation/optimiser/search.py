@@ -37,35 +37,33 @@ from exciter.excitation.optimiser.limits import (
 )
 from exciter.excitation.optimiser.sqp import Program, SQPSettings, minimise, restored
 from exciter.excitation.optimiser.starts import posture_with_clearance, random_start
+from exciter.excitation.optimiser.track import REPAIR_ITERATIONS, RESERVED_CERTIFICATES, ReportValue, Track
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.trajectory import Trajectory, motion
 from exciter.typing import Array, Index
 from exciter.workers import one_thread
 
-ReportValue = Callable[[int, float], None]  # number of an iteration, value of the criterion
 SIGN_SMOOTHING_SPEED = 0.03  # [rad/s or m/s] width of sign(q̇) while optimising; results are judged with the true sign
 JOINT_MARGIN_SHARES = (0.003, 0.01, 0.01, 0.01)  # of half ranges, for what lies between grid points, by derivative
 NONLINEAR_MARGIN = 0.01  # of a nonlinear row: 1 % of a torque limit, 1 mm
 INITIAL_SWING_SHARES = (1.0, 0.5, 0.1)  # of the swing a start begins with, until one is certified
-LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 LEAST_COARSE_SAMPLES = 250  # of the criterion while optimising; more for families with many coefficients
 FINE_GRID_INSTANTS = 2000  # instants of the check between the grid points
 REPAIR_ROUNDS = 9
 DESCENDING_REPAIR_ROUNDS = 4  # of them that improve the motion as well: a descent finds new gaps of the grid
 LARGEST_MARGIN_GROWTH = 0.05  # of a nonlinear row, 5 mm: what is broken by more gets instants of its own on the grid
-REPAIR_ITERATIONS = 12  # iterations after margins have grown
 UNPROVED_EXCESS = 0.007  # counts as broken by this much: kept at the fine grid, but not proved in between
 LAST_SWING_SHARES = (1.0, 0.99, 0.97, 0.93, 0.85, 0.7, 0.5, 0.3, 0.1)  # of the swing about the posture
 SUPPOSED_INFORMATION_SHARE = 1e-9  # of that of a motion that leaves a parameter unknown: enough to begin from it
 HOP_SPAWN_KEY = 1  # beside the number of a start: what its hops are drawn from
-RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
     """One start: the motion it found (None when there is none), its criterion with true friction signs at all samples,
     and the way there. history: (seconds, value) of what is minimised last (the logarithm of a condition number), on few
-    samples. complete: not stopped early; cancelled: by Ctrl-C. obstacle: the limit that could not be kept."""
+    samples. complete: not stopped early; cancelled: by Ctrl-C. obstacle: the limit that could not be kept. outdone: it
+    was given up, for others had come so far that it could not win (``Track``)."""
 
     number: int
     trajectory: Trajectory
@@ -78,6 +76,7 @@ class Attempt:
     complete: bool
     cancelled: bool = False
     obstacle: str = ""
+    outdone: bool = False
 
     @property
     def feasible(self) -> bool:
@@ -196,11 +195,15 @@ class Search:
         progress: ReportValue | None = None,
         certificate_seconds: float = 0.0,
         delta: Array | None = None,
+        *,
+        bar: float = np.inf,
     ) -> Attempt:
         """The start of that number; it ends at ``deadline``, or at Ctrl-C, keeping what it has. certificate_seconds:
         what a certificate takes. delta (n, c): a motion near an optimum, which is improved in the last stage alone.
+        bar: what others came to, at the end of their histories; far from it the start is given up.
         One thread: small matrices gain nothing from more, rounding would depend on them."""
-        track, found, why = _Track(deadline, progress, certificate_seconds), None, ""
+        raced = bar if not hops(self.criterion) else np.inf  # one that hops begins again, and again
+        track, found, why = Track(deadline, progress, certificate_seconds, raced), None, ""
         with one_thread():
             try:
                 centre, track.y = self._begun(number, deadline)
@@ -208,6 +211,8 @@ class Search:
                 if delta is not None:
                     track.y = shrunk(self.limits, self.nonlinear, centre, self.variables.from_delta(delta))
                 last = self._descended(track, centre, number, polish=delta is not None)
+                if track.outdone:
+                    return self._attempt(number, track, None, complete=True)
                 certified = partial(self.certified, deadline=deadline.of_certificates)
                 hurry = track.stopped and not track.cancelled
                 found, repairs = finish(
@@ -223,7 +228,7 @@ class Search:
     def initial_motion(self, number: int, deadline: Deadline) -> Attempt:
         """The motion that the start of that number begins with, or a smaller one, if it is certified: far from the
         best, and there at once. It says what a certificate takes, and is what remains when time is short."""
-        track, found = _Track(deadline, None, 0.0), None
+        track, found = Track(deadline, None, 0.0), None
         with one_thread(), suppress(OutOfTime):
             centre, y = self._begun(number, deadline)
             candidates = (centre + share * (y - centre) for share in INITIAL_SWING_SHARES)
@@ -257,7 +262,7 @@ class Search:
 
         return minimise(problem, y, replace(self.settings, iterations=iterations), told).value
 
-    def _descended(self, track: _Track, centre: Array, number: int, *, polish: bool = False) -> Program:
+    def _descended(self, track: Track, centre: Array, number: int, *, polish: bool = False) -> Program:
         """Minimise by stages, and again from nearby where that helps, or as far as time allows; the problem of the last
         stage, which is the only one of a motion to polish."""
         todo, rng = stages(self.criterion), self._random(number, HOP_SPAWN_KEY)
@@ -280,7 +285,7 @@ class Search:
             track.stopped = track.cancelled = True
         return self._problem(todo[-1]).within(track.deadline)
 
-    def _staged(self, track: _Track, todo: Sequence[AnyCriterion]) -> float:
+    def _staged(self, track: Track, todo: Sequence[AnyCriterion]) -> float:
         """Once through all stages; the value of the last one, infinite when it was stopped before."""
         before_certificates = track.deadline.moved(-RESERVED_CERTIFICATES * track.certificate_seconds)
         value = np.inf
@@ -300,7 +305,7 @@ class Search:
             value = outcome.value if final else np.inf
         return value
 
-    def _attempt(self, number: int, track: _Track, y: Array | None, *, complete: bool, obstacle: str = "") -> Attempt:
+    def _attempt(self, number: int, track: Track, y: Array | None, *, complete: bool, obstacle: str = "") -> Attempt:
         """What a start has come to; without a motion there is neither a value nor a history."""
         family, delta, value = self.trajectory, None, np.inf
         if y is not None:
@@ -318,6 +323,7 @@ class Search:
             complete=complete,
             cancelled=track.cancelled,
             obstacle=obstacle,
+            outdone=track.outdone,
         )
 
     def value(self, family: Trajectory, delta: Array) -> float:
@@ -335,42 +341,7 @@ class Search:
         return certify(self.model.robot, curve_of(self.variables, y), self.constraints, check=deadline.check)
 
 
-class _Track:
-    """Follows a start: the last motion that keeps its limits on the grid, the history, and whether to stop."""
-
-    y: Array
-
-    def __init__(self, deadline: Deadline, progress: ReportValue | None, certificate_seconds: float) -> None:
-        self.deadline, self.progress, self.certificate_seconds = deadline, progress, certificate_seconds
-        self.began, self.first = deadline.clock(), 0.0
-        self.evaluations = self.iterations = 0
-        self.history: list[tuple[float, float]] = []
-        self.stopped = self.cancelled = False
-
-    @property
-    def seconds(self) -> float:
-        return self.deadline.clock() - self.began
-
-    def __call__(self, iteration: int, value: float, y: Array) -> bool:
-        self.history.append((self.seconds, value))
-        return self._followed(value, y)
-
-    def silently(self, iteration: int, value: float, y: Array) -> bool:
-        """Of a stand-in, whose value is not the criterion's."""
-        return self._followed(np.inf, y)
-
-    def _followed(self, value: float, y: Array) -> bool:
-        self.y = y
-        self.iterations += 1
-        if self.progress is not None:
-            self.progress(self.iterations, value)
-        left, seconds = self.deadline.left, self.seconds
-        repair = REPAIR_ITERATIONS * (seconds - self.first) / self.iterations  # by what iterations took so far
-        most = LARGEST_REPAIR_SHARE * (left + seconds)
-        return left <= RESERVED_CERTIFICATES * self.certificate_seconds + min(repair, most)
-
-
-def _told_when_finite(problem: Program, track: _Track, iteration: int, value: float, y: Array) -> bool:
+def _told_when_finite(problem: Program, track: Track, iteration: int, value: float, y: Array) -> bool:
     """Whether to stop, for the criterion of a problem is finite at y, or time is up."""
     track.evaluations += 1
     return track.silently(iteration, value, y) or bool(np.isfinite(problem.criterion(y)[0]))

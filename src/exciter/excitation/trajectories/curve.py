@@ -7,7 +7,7 @@ is joined here does not jump in position or velocity (``continuous``); a file ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, Self
@@ -107,6 +107,7 @@ class Curve:
     """Pieces one after the other. Spans are numbered through all pieces, 0 … S−1, between consecutive ``knots``."""
 
     pieces: tuple[CurvePiece, ...]
+    _extrema: dict[int, Extremum] = field(default_factory=dict, init=False, repr=False)  # by order, once asked for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pieces", tuple(self.pieces))
@@ -174,6 +175,11 @@ class Curve:
     def extremum(self, order: int) -> Extremum:
         """Exact extrema of the order-th derivative, 0 … 3, for all time. Where the acceleration jumps up or down the
         jerk is +∞ or −∞; a jump that may be rounding counts as if it took as long as the shorter span beside it."""
+        if order not in self._extrema:
+            self._extrema[order] = self._extremum(order)
+        return self._extrema[order]
+
+    def _extremum(self, order: int) -> Extremum:
         found = Extremum.among(piece.extremum(order) for piece in self.pieces)
         if order < 3 or len(self.knots) == 2:
             return found

@@ -27,6 +27,7 @@ from exciter.typing import Array, BoolArray, Index
 LARGEST_PHASE_RAD = 1e9  # [rad]
 LEAST_OMEGA_RAD_S = 1e-9  # [rad/s]
 HIGHEST_HARMONIC = 200  # extrema are the roots of a polynomial of twice this degree, found in some seconds per joint
+LEAST_LEADING_SHARE = 1e-3  # of the largest coefficient of a polynomial, below which its leading one may vanish
 MOST_FITTED_HARMONICS = 10_000  # of a series that is fitted to data; a motion for a robot has fewer
 
 
@@ -96,28 +97,34 @@ class FourierPiece:
     def extremum(self, order: int) -> Extremum:
         """At both ends, and at all roots of the next derivative, which is a polynomial in z = e^{iω s}."""
         period = 2.0 * np.pi / self.omega
-        parts = []
-        for joint, slope in enumerate(self._phasors(order + 1)):
-            inside = self.start + np.mod(self._stationary(slope) / self.omega + self.phase_time - self.start, period)
-            time = np.concatenate([[self.start, self.end], inside[inside <= self.end]])
-            wave = np.exp(1j * (np.float64(self.omega) * self.harmonics)[:, None] * (time - self.phase_time))
-            values = (self._phasors(order)[[joint]] @ wave).real + (self.offset[joint] if order == 0 else 0.0)
-            parts.append(vars(Extremum.of(values, time)))
-        return Extremum(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        turned = self._stationary(self._phasors(order + 1)) / self.omega
+        inside = self.start + np.mod(turned + self.phase_time - self.start, period)
+        inside = np.where(inside <= self.end, inside, self.start)
+        time = np.hstack([np.broadcast_to([self.start, self.end], (self.n, 2)), inside])
+        phase = np.float64(self.omega) * self.harmonics[:, None] * (time - self.phase_time)[:, None]
+        values = (self._phasors(order)[:, None] @ np.exp(1j * phase)).real[:, 0]
+        return Extremum.of(values + self.offset[:, None] if order == 0 else values, time)
 
     def _stationary(self, phasors: NDArray[np.complex128]) -> Array:
-        """Angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,); those off the unit circle do no harm. By a pencil: in a
-        companion matrix harmonics that hardly move would make the leading coefficient vanish."""
-        if (size := np.abs(phasors).max()) == 0.0:
-            return np.empty(0)
-        top = int(self.harmonics.max())
-        polynomial = np.zeros(2 * top + 1, dtype=complex)  # increasing powers, times z^top
-        np.add.at(polynomial, top + self.harmonics, phasors / size)
-        polynomial[:top] = polynomial[:top:-1].conj()
-        left, right = np.eye(2 * top, k=1, dtype=complex), np.eye(2 * top, dtype=complex)
-        left[-1], right[-1, -1] = -polynomial[:-1], polynomial[-1]
-        alpha, beta = linalg.eigvals(left, right, homogeneous_eigvals=True, check_finite=False)
-        return np.asarray(np.angle(alpha * beta.conj()), dtype=float)
+        """(n, 2 top) angles of all roots z of Σ_l F_l z^l + F̄_l z^−l (h,), of every row F; those off the unit circle do
+        no harm. Eigenvalues of companion matrices, all at once; of a pencil for a row whose highest harmonic hardly
+        moves, for there the leading coefficient would vanish."""
+        size, top = np.abs(phasors).max(axis=1), int(self.harmonics.max())
+        scaled = phasors / np.where(size > 0.0, size, 1.0)[:, None]
+        polynomial = np.zeros((len(phasors), 2 * top + 1), dtype=complex)  # increasing powers, times z^top
+        np.add.at(polynomial.T, top + self.harmonics, scaled.T)
+        polynomial[:, :top] = polynomial[:, :top:-1].conj()
+        left = np.broadcast_to(np.eye(2 * top, k=1, dtype=complex), (len(phasors), 2 * top, 2 * top)).copy()
+        leads = np.abs(polynomial[:, -1]) >= LEAST_LEADING_SHARE
+        left[leads, -1] = -polynomial[leads, :-1] / polynomial[leads, -1:]
+        angles = np.zeros((len(phasors), 2 * top))
+        angles[leads] = np.angle(np.linalg.eigvals(left[leads]))
+        for row in np.flatnonzero(~leads & (size > 0.0)):
+            right = np.eye(2 * top, dtype=complex)
+            left[row, -1], right[-1, -1] = -polynomial[row, :-1], polynomial[row, -1]
+            alpha, beta = linalg.eigvals(left[row], right, homogeneous_eigvals=True, check_finite=False)
+            angles[row] = np.angle(alpha * beta.conj())
+        return angles
 
     def rates(self, span: Index, start: Array, end: Array) -> Array:
         """(4, n, M): |q^(k)| ≤ |q^(k)(centre)| + r |q^(k+1)(centre)| + r²/2 Σ_l |F_l| of order k + 2, r half the width;

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy
 
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, Smooth, determined, span, unexplained
 from exciter.typing import Array, Index
@@ -40,7 +40,9 @@ class ShiftedFit:
         self.joints, self._bases = tuple(bases), tuple(bases.values())
         used = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
         groups = [self.joints, *((j,) for j in self.joints)]  # all at once; one alone takes less time
-        self._courses = [[(at, PPoly(course.c[..., list(own)], course.x)) for at, course in used] for own in groups]
+        self._courses = [
+            [(at, scipy.interpolate.PPoly(course.c[..., list(own)], course.x)) for at, course in used] for own in groups
+        ]
         self.free = np.array([max(smooth.independent - u.shape[1], 1.0) for u in self._bases])
 
     def torque(self, d: float, order: int = 0, only: int | None = None) -> Array:

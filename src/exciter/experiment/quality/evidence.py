@@ -10,7 +10,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.ndimage import binary_dilation, maximum_filter1d, minimum_filter1d
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import RecordingError
@@ -275,8 +275,8 @@ class Evidence:
             third = np.diff(q, 3, axis=0)  # of white noise: √20 times its standard deviation
             noise = tallies.SIGMA_OVER_MAD * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
             still = np.maximum(limits.rest_speed * usual * size * width, REST_NOISE_SIGMAS * noise)
-            extent = maximum_filter1d(q, size, axis=0) - minimum_filter1d(q, size, axis=0)
-            resting = binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
+            extent = scipy.ndimage.maximum_filter1d(q, size, axis=0) - scipy.ndimage.minimum_filter1d(q, size, axis=0)
+            resting = scipy.ndimage.binary_dilation(extent <= still, np.ones((size, 1), dtype=bool))
         moving = np.flatnonzero(~resting.all(axis=1))
         if not moving.size:
             return RestTimes(None, None, np.ones(q.shape[1]))

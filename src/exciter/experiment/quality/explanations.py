@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.believable import LEAST_NOISE_SHARE, Believable, Believed, body_spread
@@ -257,7 +257,7 @@ class ChangeSearch:
         taken, pairs = either[:, torques], list(combinations(range(n), 2))
         for k in _best(np.array([own[i] + own[j] - taken[i, j] - taken[j, i] for i, j in pairs])):
             moved(pairs[k], [int(torques[m]) for m in pairs[k][::-1]])
-        _, best = linear_sum_assignment(taken)  # joint j takes the torque that is at best(j)
+        _, best = scipy.optimize.linear_sum_assignment(taken)  # joint j takes the torque that is at best(j)
         for cycle in cycles(best.tolist()):
             if len(cycle) > 2:
                 moved([j for j, _ in cycle], [int(torques[k]) for _, k in cycle])

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.signal import fftconvolve, find_peaks
+import scipy
 
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.quality.delays import newton
@@ -256,8 +256,8 @@ def _candidates(plan: PlannedMotion, time: Array, q: Array) -> list[float]:
     local = np.arange(0.0, plan.length, CORRELATION_STEP_S)
     wanted = np.gradient(plan.at(local)[1], CORRELATION_STEP_S, axis=0)
     scale = np.maximum(wanted.std(axis=0), 1e-9)
-    score = sum(fftconvolve(s / c, (w / c)[::-1]) for s, w, c in zip(seen.T, wanted.T, scale, strict=True))
-    peaks = find_peaks(np.pad(score, 1, constant_values=-np.inf))[0] - 1
+    score = sum(scipy.signal.fftconvolve(s / c, (w / c)[::-1]) for s, w, c in zip(seen.T, wanted.T, scale, strict=True))
+    peaks = scipy.signal.find_peaks(np.pad(score, 1, constant_values=-np.inf))[0] - 1
     peaks = peaks[np.argsort(-np.asarray(score)[peaks])][:SHIFT_CANDIDATES]
     shifts, half = grid[0] + (peaks - (len(local) - 1)) * CORRELATION_STEP_S, 0.5 * plan.length
     return list(((shifts + half) % plan.length - half if plan.repeats else shifts).tolist())  # nearest to zero

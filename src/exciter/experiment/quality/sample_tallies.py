@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import median_filter
+import scipy
 
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording, changed
@@ -82,7 +82,7 @@ class SampleTiming:
         # A late stamp is ahead of the line and back with the next one; after a gap samples stay behind it.
         steps = np.diff(piece.time)
         behind = np.cumsum(np.where(steps > 0, np.rint(steps / self.usual) - 1.0, 0.0))
-        steady = np.diff(median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
+        steady = np.diff(scipy.ndimage.median_filter(behind, 2 * SAMPLES_BESIDE_STAMP + 1, mode="nearest"), prepend=0.0)
         first, last = max(old - 1 - SAMPLES_BESIDE_STAMP, 0), max(len(steps) - SAMPLES_BESIDE_STAMP, 0)
         self._gaps += int((steady[first:last] > 0).sum())  # of the others when more samples are there
         relative = step / self.usual

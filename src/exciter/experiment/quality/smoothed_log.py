@@ -9,8 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.signal import butter, sosfiltfilt, welch
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.experiment.quality.sample_tallies import isolated
@@ -47,7 +46,7 @@ class Smooth:
     piece: Index
     cutoff: float
     duration: float
-    courses: tuple[CubicSpline, ...]
+    courses: tuple[scipy.interpolate.CubicSpline, ...]
     measured: Array | None = None
     effort: Array | None = None
 
@@ -165,7 +164,7 @@ def columns_at(at: Array, time: Array, x: Array) -> Array:
 def motion_band(pieces: Sequence[Recording], rate: float) -> float:
     """[Hz] below which the longest piece has ``MOTION_POWER_SHARE`` of the position's power, median over the joints."""
     q = max((piece.q for piece in pieces), key=len)
-    frequency, power = welch(q, rate, nperseg=min(len(q), int(8.0 * rate) + 8), axis=0, detrend="linear")
+    frequency, power = scipy.signal.welch(q, rate, nperseg=min(len(q), int(8.0 * rate) + 8), axis=0, detrend="linear")
     total = np.cumsum(power, axis=0)
     moves = total[-1] > 0
     if not moves.any():
@@ -186,18 +185,18 @@ def smooth(pieces: Sequence[Recording], interval: float, most_rows: int) -> Smoo
     if not long:
         return None
     step = max(int(rate / (ROWS_PER_PERIOD * cutoff)), -(-samples // most_rows), 1)
-    sections = butter(SMOOTHING_ORDER, cutoff, fs=rate, output="sos")
+    sections = scipy.signal.butter(SMOOTHING_ORDER, cutoff, fs=rate, output="sos")
     rows = [_rows(piece, sections, interval) for piece in long]
     inner = [{name: x[edge : len(x) - edge] for name, x in row.items()} for row in rows]
     whole: dict[str, Array] = {name: np.concatenate([row[name][::step] for row in inner]) for name in inner[0]}
     motion = Motion(*(whole.pop(name) for name in ("time", "q", "qd", "qdd")))
     piece = np.repeat(np.arange(len(inner)), [len(row["time"][::step]) for row in inner])
-    courses = tuple(CubicSpline(row["time"], row["effort"]) for row in inner if "effort" in row)
+    courses = tuple(scipy.interpolate.CubicSpline(row["time"], row["effort"]) for row in inner if "effort" in row)
     return Smooth(motion=motion, piece=piece, cutoff=cutoff, duration=samples * interval, courses=courses, **whole)
 
 
 def _rows(piece: Recording, sections: Array, interval: float) -> dict[str, Array]:
-    low_passed, rate = partial(sosfiltfilt, sections, axis=0), partial(np.gradient, axis=0)
+    low_passed, rate = partial(scipy.signal.sosfiltfilt, sections, axis=0), partial(np.gradient, axis=0)
     q = low_passed(piece.q)
     qd = rate(q, interval)
     direction = low_passed(np.sign(qd))

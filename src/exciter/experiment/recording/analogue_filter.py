@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy import interpolate, optimize, signal
+import scipy
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.experiment.sources.open_source import open_source
@@ -111,7 +111,7 @@ def _first(analog: AnalogResponse, passes: Callable[[Any], Any], top: float) -> 
     def margin(f: float) -> float:
         return float(passes(abs(analog.response(np.array([f]))[0]) / abs(analog.at_rest)))
 
-    return float(optimize.brentq(margin, frequency[k - 1], frequency[k], xtol=1e-12 * frequency[k]))
+    return float(scipy.optimize.brentq(margin, frequency[k - 1], frequency[k], xtol=1e-12 * frequency[k]))
 
 
 class RationalResponse(AnalogResponse):
@@ -209,12 +209,12 @@ class AnalogFilter(RationalResponse):
 def _designed(given: AnalogFilter) -> tuple[ComplexArray, ComplexArray, float]:
     w = 2.0 * np.pi * given.cutoff
     if given.family == BESSEL:
-        zeros, poles, gain = signal.bessel(given.order, w, analog=True, output="zpk", norm="mag")
+        zeros, poles, gain = scipy.signal.bessel(given.order, w, analog=True, output="zpk", norm="mag")
     elif given.family == CHEBYSHEV:
-        zeros, poles, _ = signal.cheby1(given.order, given.ripple, w, analog=True, output="zpk")
+        zeros, poles, _ = scipy.signal.cheby1(given.order, given.ripple, w, analog=True, output="zpk")
         gain = np.prod(-poles).real  # an even order would begin at the bottom of its ripple; circuits begin at one
     else:
-        zeros, poles, gain = signal.butter(given.order, w, analog=True, output="zpk")
+        zeros, poles, gain = scipy.signal.butter(given.order, w, analog=True, output="zpk")
     return np.asarray(zeros, dtype=complex), np.asarray(poles, dtype=complex), float(gain)
 
 
@@ -413,11 +413,11 @@ class MeasuredResponse(AnalogResponse):
 
 
 @lru_cache(maxsize=64)
-def _interpolated(given: MeasuredResponse) -> interpolate.PchipInterpolator:
+def _interpolated(given: MeasuredResponse) -> scipy.interpolate.PchipInterpolator:
     """log |H| and phase [rad] over log f."""
     phase = np.unwrap(np.radians(given.phase))
     phase -= 2.0 * np.pi * np.round(phase[0] / (2.0 * np.pi))
-    return interpolate.PchipInterpolator(np.log(given.frequency), np.column_stack([np.log(given.gain), phase]))
+    return scipy.interpolate.PchipInterpolator(np.log(given.frequency), np.column_stack([np.log(given.gain), phase]))
 
 
 def response_table(file: Any, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy import interpolate
+import scipy
 
 from exciter.errors import ExciterError, RecordingError, shown
 from exciter.settings import Number, OneOf, Registry, Settings, Vector
@@ -218,8 +218,8 @@ class TableMap(CurrentMap):
 
 
 @lru_cache(maxsize=64)
-def _curve(given: TableMap) -> interpolate.PchipInterpolator:
-    return interpolate.PchipInterpolator(*given.mirrored)
+def _curve(given: TableMap) -> scipy.interpolate.PchipInterpolator:
+    return scipy.interpolate.PchipInterpolator(*given.mirrored)
 
 
 CURRENT_MAPS = Registry[CurrentMap]("map", PolynomialMap, SaturationMap, TableMap)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import fft, signal
+import scipy
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.analogue_filter import AnalogResponse
@@ -150,7 +150,7 @@ def _inverse_kernel(analog: AnalogResponse | None, limit: float, rate: float) ->
 def _kernel(wanted: Callable[[Array], ComplexArray], analog: AnalogResponse, limit: float, rate: float) -> Array:
     """(2 L + 1,) impulse response, time zero in the middle, its sum H(0); short, yet accurate up to limit [Hz]."""
     length = int(min(400.0 * rate / min(analog.corners[0], 4.0 * limit), MOST_KERNEL_SAMPLES)) + 512
-    size = fft.next_fast_len(length, real=True)
+    size = scipy.fft.next_fast_len(length, real=True)
     frequency = np.asarray(np.fft.rfftfreq(size, 1.0 / rate), dtype=np.float64)
     aim = wanted(frequency)
     whole, rest = np.fft.irfft(aim, size), float(aim[0].real)
@@ -200,7 +200,7 @@ def _through(uniform: Recording, kernels: Mapping[str, list[Array]], words: str,
         for j in range(x.shape[1]):
             kernel = each[j if len(each) > 1 else 0]
             inner = slice(half - len(kernel) // 2, len(x) - half + len(kernel) // 2)
-            part = signal.oaconvolve(x[inner, j] - centre[j], kernel, mode="valid")
+            part = scipy.signal.oaconvolve(x[inner, j] - centre[j], kernel, mode="valid")
             columns.append(part + centre[j] * kernel.sum())
         changed[name] = np.column_stack(columns)
     limit = min(limit, noted_bandwidth(uniform.about))

@@ -14,7 +14,8 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from scipy import interpolate, linalg
+import scipy
+from scipy import linalg
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
@@ -250,7 +251,7 @@ class SmoothingSpline(StreamingRoute):
         inner = np.arange(ends[0], ends[1] + 1) / density  # from the start of a segment: its pieces share them
         knots = np.concatenate([[time[0]] * (self.degree + 1), inner, [time[-1]] * (self.degree + 1)])
         try:
-            spline = interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
+            spline = scipy.interpolate.make_lsq_spline(time, whole.q, knots, k=self.degree, check_finite=False)
         except (ValueError, linalg.LinAlgError):
             few = f"{density:.3g} knots per second leave parts of the spline without samples; give fewer"
             raise RecordingError(few) from None

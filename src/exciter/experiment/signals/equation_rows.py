@@ -24,7 +24,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.signals.contact_stretches import stretches
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, FINEST_EDGE_FRACTION, Chebyshev, LowPass
 from exciter.experiment.signals.processed_motion import Processed, refuse_folding, remembered_pieces
-from exciter.experiment.signals.resample import overlapped, peeked, segments
+from exciter.experiment.signals.resample import S, overlapped, peeked, segments
 from exciter.notes import Note, done
 from exciter.typing import Array, Index
 
@@ -160,10 +160,10 @@ def _of_all(lengths: Sequence[int], parts: Sequence[Rows]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _PackedRows:
-    """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be joined, cut
-    and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the rows they
-    are of, without an instant."""
+class PackedRows:
+    """Both sides of rows without the columns that an equation has not: of thirty axes a tenth is left to be kept,
+    joined, cut and filtered. places (2, e): equation and column of each row of ``values`` (e, N), ascending; like: the
+    rows they are of, without an instant."""
 
     time: Array
     values: Array
@@ -171,7 +171,7 @@ class _PackedRows:
     like: Rows
 
     @classmethod
-    def of(cls, rows: Rows) -> _PackedRows:
+    def of(cls, rows: Rows) -> PackedRows:
         sides = rows.sides.transpose(1, 2, 0)
         places = np.array(np.nonzero(sides.any(axis=2)))
         return cls(rows.time, sides[*places], places, rows[:0])
@@ -179,11 +179,11 @@ class _PackedRows:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, part: slice) -> _PackedRows:
+    def __getitem__(self, part: slice) -> PackedRows:
         return replace(self, time=self.time[part], values=self.values[:, part].copy())  # a view would keep all of them
 
     @staticmethod
-    def join(parts: Sequence[_PackedRows]) -> _PackedRows:
+    def join(parts: Sequence[PackedRows]) -> PackedRows:
         if len(parts) == 1:
             return parts[0]
         shape = parts[0].like.sides.shape[1:]
@@ -196,7 +196,14 @@ class _PackedRows:
                 wide[np.searchsorted(union, code)] = part.values
             values.append(wide)
         like = replace(parts[0].like, **_of_all(list(map(len, parts)), [part.like for part in parts]))
-        return _PackedRows(time, np.concatenate(values, axis=1), np.array(np.unravel_index(union, shape)), like)
+        return PackedRows(time, np.concatenate(values, axis=1), np.array(np.unravel_index(union, shape)), like)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows they are of."""
+        sides = np.zeros((*self.like.sides.shape[1:], len(self.time)))
+        sides[*self.places] = self.values
+        return replace(self.like, time=self.time, sides=_read_only(sides).transpose(2, 0, 1))
 
     def filtered(self, low_pass: LowPass, rate: float, kept: slice) -> Array:
         """(kept instants, n, p + 1) both sides at ``rate`` [Hz] through a filter; equation after equation: a filter
@@ -329,8 +336,7 @@ class ParallelFilter:
         if self.low_pass is None and (usual := self.at(rate)[0]) != low_pass:
             text += f"; lowered from {usual.cutoff:.4g} Hz: the torque has nothing above {most:.4g} Hz"
         note, bandwidth = done("parallel filter", text), low_pass.noise_bandwidth(rate)
-        cut, reach, count = low_pass.settle(rate, self.edge), low_pass.reach(rate), 0
-        reach = reach if self.look_ahead is None else max(1, round(self.look_ahead * reach))
+        cut, count = low_pass.settle(rate, self.edge), 0
 
         def alike(rows: Rows) -> Rows:
             """Refused where the filter was not planned for them."""
@@ -342,29 +348,37 @@ class ParallelFilter:
                 raise RecordingError(why)
             return rows
 
-        for segment in segments((_PackedRows.of(alike(one)) for one in stream), 1.5 / rate):
-            seen = 0  # instants of the segment before the piece: every ``factor``-th of the segment is kept
+        for whole, kept in self.windows((PackedRows.of(alike(one)) for one in stream), rate, most):
+            given, sides = whole.like, whole.filtered(low_pass, rate, kept)
+            count += len(sides)
+            yield replace(
+                given,
+                time=whole.time[kept],
+                sides=sides,
+                rate=rate / factor,
+                bandwidth=min(given.bandwidth, bandwidth),
+                torque_bandwidth=float("inf"),
+                notes=(*given.notes, note),
+            )
+        if not count:
+            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
+            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
+
+    def windows(self, parts: Iterable[S], rate: float, torque_bandwidth: float) -> Iterator[tuple[S, slice]]:
+        """Of parts of a series at ``rate`` [Hz], in order: what the filter looks at at once, and which instants of that
+        are kept, every ``factor``-th of a segment."""
+        low_pass, factor = self.at(rate, torque_bandwidth)
+        cut, reach = low_pass.settle(rate, self.edge), low_pass.reach(rate)
+        reach = reach if self.look_ahead is None else max(1, round(self.look_ahead * reach))
+        for segment in segments(parts, 1.5 / rate):
+            seen = 0  # instants of the segment before the piece
             for piece in overlapped(segment, reach, prompt=self.look_ahead is not None):
                 start, end = piece.inner.start, piece.inner.stop
                 skipped = -(-cut // factor) * factor if piece.first else (-seen) % factor
                 kept = slice(start + skipped, end - cut if piece.last else end, factor)
                 seen += end - start
                 if kept.start < kept.stop:
-                    whole = piece.whole
-                    given, sides = whole.like, whole.filtered(low_pass, rate, kept)
-                    count += len(sides)
-                    yield replace(
-                        given,
-                        time=whole.time[kept],
-                        sides=sides,
-                        rate=rate / factor,
-                        bandwidth=min(given.bandwidth, bandwidth),
-                        torque_bandwidth=float("inf"),
-                        notes=(*given.notes, note),
-                    )
-        if not count:
-            why = f"no equations are left: {2 * cut / rate:.3g} s are lost at the ends with a cut-off of "
-            raise RecordingError(f"{why}{low_pass.cutoff:.4g} Hz; give a higher cut-off, or record longer")
+                    yield piece.whole, kept
 
 
 def filtered_rows(

@@ -50,7 +50,7 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
             sums[k] += power.sum()
             if k <= top:
                 products[k] += power @ q[part]
-            power = power * z
+            power *= z
     minus, plus = numbers[:, None] - numbers, numbers[:, None] + numbers
     both, down = np.outer(omega, omega), omega[:, None]  # of columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1
     cos_minus, cos_plus = sums.real[np.abs(minus)], sums.real[plus]
@@ -69,10 +69,11 @@ def values(family: Fourier, time: Array, delta: Array) -> Iterator[tuple[slice, 
     weights = np.zeros((int(numbers[-1]) + 1, len(delta)), dtype=complex)  # Re Σ w z^k
     weights[numbers], weights[0] = (-b - 1j * a).T, delta[:, -1]
     for part, z in _blocks(family, time):
-        value = np.zeros((len(z), len(delta)), dtype=complex)
+        value = np.zeros((len(delta), len(z)), dtype=complex)  # samples last, for they are many
         for weight in weights[::-1]:  # Horner
-            value = value * z[:, None] + weight
-        yield part, value.real
+            value *= z
+            value += weight[:, None]
+        yield part, value.real.T
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from math import pi
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from scipy import signal
+import scipy
 
+from exciter.dynamics.kernels.cache import kernels
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.analogue_filter import HIGHEST_FILTER_ORDER, AnalogResponse
 from exciter.experiment.recording.recording import About
@@ -24,6 +25,7 @@ from exciter.notes import Note, warning
 from exciter.settings import Number
 from exciter.typing import Array
 
+SIGNAL_KERNELS = "exciter.experiment.signals.kernels"
 BANDWIDTH_NOTE = "torque bandwidth [Hz]"  # in About.notes, so that it is written and read with the recording
 NEGLIGIBLE_EDGE = 1e-16  #: that a margin may leave of an edge's influence: nothing that counts after two differences
 EDGE_FRACTION = 1e-3  #: that may be left of an edge's influence where samples are kept
@@ -110,21 +112,28 @@ class LowPass(ABC):
     def noise_bandwidth(self, rate: float) -> float:
         """[Hz] White noise comes out with the variance it would have behind an ideal low-pass of this width."""
         frequencies = np.linspace(0.0, self.stop(rate), 4096)
-        gain = np.abs(signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
+        gain = np.abs(scipy.signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
         return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
 
     def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
         """Samples at ``rate`` [Hz] along ``axis``, filtered; for motion. Equations: see ``ParallelFilter``."""
-        padding = min(self.settle(rate), samples.shape[axis] - 1)
-        return np.asarray(signal.sosfiltfilt(self.sections(rate), samples, axis=axis, padlen=padding))
+        self.sections(rate)  # refuses what it cannot be
+        sections, _, at_rest = _designed(self, rate)
+        series = np.moveaxis(np.asarray(samples, dtype=np.float64), axis, -1)
+        flat = series.reshape(-1, series.shape[-1])
+        found, padding = np.empty(flat.shape), min(self.settle(rate), flat.shape[1] - 1)
+        kernels("recursive", SIGNAL_KERNELS).both_ways(flat, padding, sections, at_rest, found)
+        return np.moveaxis(found.reshape(series.shape), -1, axis)
 
 
 @lru_cache(maxsize=64)
-def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float]:
-    """Sections, and the modulus of the slowest pole; a stream asks for them again and again."""
+def _designed(low_pass: LowPass, rate: float) -> tuple[Array, float, Array]:
+    """Sections, the modulus of the slowest pole, and the states (sections, 2) after ones for ever; a stream asks for
+    them again and again."""
     ripple, wn = getattr(low_pass, "ripple", None), 2.0 * low_pass.cutoff / rate
-    zpk = signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
-    return np.asarray(signal.zpk2sos(*zpk)), float(np.abs(zpk[1]).max())
+    zpk = scipy.signal.iirfilter(low_pass.order, wn, rp=ripple, btype="low", ftype=low_pass.kind, output="zpk")
+    sections = np.asarray(scipy.signal.zpk2sos(*zpk))
+    return sections, float(np.abs(zpk[1]).max()), np.asarray(scipy.signal.sosfilt_zi(sections))
 
 
 @dataclass(frozen=True)

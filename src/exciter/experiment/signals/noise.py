@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
-from scipy import stats
-from scipy.ndimage import maximum_filter1d
-from scipy.signal import welch
+import scipy
 
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
@@ -50,6 +49,7 @@ SPECTRUM_SAMPLES_LIMIT = 1 << 17  #: bounds memory
 KAISER_WINDOW_BETA = 20.0  #: side lobes of −150 dB, since noise in q may be that far below the motion
 FEWEST_BAND_SAMPLES = 64  #: of a spectrum
 TRIED_CUTOFFS = 200
+KEPT_ESTIMATES = 64  #: of noise, in a process
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +64,25 @@ class NoiseEstimate:
 
 
 def estimate_noise(time: Array, x: Array, *, judge_low_pass: bool = False) -> NoiseEstimate:
-    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only."""
+    """Noise of signals (N, n) at times (N,) [s]. judge_low_pass: were they low-passed? For torque and current only. Of
+    the same numbers it is asked for again and again, by every route that is tried: the last ones are kept."""
     if len(x) < FEWEST_NOISE_SAMPLES:
         wrong = f"noise cannot be estimated from {len(x)} samples; at least {FEWEST_NOISE_SAMPLES} are needed"
         raise RecordingError(wrong)
+    content = blake2b(np.ascontiguousarray(time).data)
+    content.update(np.ascontiguousarray(x).data)
+    key = content.digest(), x.shape, judge_low_pass
+    if key not in _estimates:
+        while len(_estimates) >= KEPT_ESTIMATES:
+            _estimates.pop(next(iter(_estimates)), None)
+        _estimates[key] = _estimated(time, x, judge_low_pass)
+    return _estimates[key]
+
+
+_estimates = dict[tuple[bytes, tuple[int, ...], bool], NoiseEstimate]()
+
+
+def _estimated(time: Array, x: Array, judge_low_pass: bool) -> NoiseEstimate:
     size = MOST_NOISE_SAMPLES // 20  # twenty stretches spread over a long log, or all samples
     starts = np.linspace(0, len(x) - size, 20).astype(int).tolist()
     parts = [slice(0, len(x))] if len(x) <= MOST_NOISE_SAMPLES else [slice(a, a + size) for a in starts]
@@ -105,8 +120,8 @@ def trimmed_deviation(x: Array) -> Array:
     the median: differences of a quantised signal have a few values only."""
     count = max(1, round(KEPT_DIFFERENCES_FRACTION * len(x)))
     squares = np.partition(x.T**2, count - 1)[:, :count]
-    c = stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
-    remaining = 1.0 - 2.0 * c * stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
+    c = scipy.stats.norm.ppf(0.5 + 0.5 * KEPT_DIFFERENCES_FRACTION)
+    remaining = 1.0 - 2.0 * c * scipy.stats.norm.pdf(c) / KEPT_DIFFERENCES_FRACTION  # variance of a Gaussian within ± c
     return np.asarray(np.sqrt(squares.mean(axis=1) / remaining))
 
 
@@ -150,7 +165,7 @@ def earlier_low_pass(x: Array, rate: float) -> float | None:
     if len(columns) < 64:
         return None
     window = min(len(columns), 1 << max(8, int(np.log2(max(len(columns) // 4, 1)))))
-    frequency, power = welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
+    frequency, power = scipy.signal.welch(columns, rate, "blackmanharris", window, axis=0, detrend="linear")
     found: list[float] = []
     for column, levels in zip(columns.T, power.T, strict=True):
         if (spread := float(column.std())) == 0.0:
@@ -242,7 +257,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
         raise RecordingError(wrong)
     second = np.diff(x, 2, axis=0)
     length = min(len(second), SPECTRUM_SAMPLES_LIMIT)
-    frequency, lines = welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
+    frequency, lines = scipy.signal.welch(second, rate, ("kaiser", KAISER_WINDOW_BETA), length, detrend=False, axis=0)
     lines = lines[1:] / (4.0 * np.sin(np.pi * frequency[1:, None] / rate) ** 2) ** 2
     band = np.floor(6.0 * np.log2(frequency[1:] / frequency[1]) + 1e-9).astype(int)  # of a sixth of an octave
     starts = np.flatnonzero(np.diff(band, prepend=-1))
@@ -251,7 +266,7 @@ def spectrum(x: Array, rate: float) -> SignalSpectrum:
     centre, width = np.add.reduceat(frequency[1:], starts) / counts, counts * float(frequency[1])
     spectra = max(1, 2 * len(second) // length - 1)  # that were averaged
     freedom = 2.0 * np.maximum(1.0, width / (2.0 * WINDOW_HALF_WIDTH_LINES * frequency[1]) * spectra)
-    visible = np.maximum(VISIBLE_LEVEL_RATIO, stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
+    visible = np.maximum(VISIBLE_LEVEL_RATIO, scipy.stats.chi2.isf(FALSE_SIGNAL_PROBABILITY, freedom) / freedom)
     parted = [_parted(centre, width, column, visible) for column in levels.T]
     signal, noise, bandwidth = (np.stack(part, axis=-1) for part in zip(*parted, strict=True))
     return SignalSpectrum(frequency=centre, width=width, signal=signal, noise=noise, bandwidth=bandwidth, rate=rate)
@@ -263,7 +278,7 @@ def _parted(frequency: Array, width: Array, levels: Array, visible: Array) -> tu
         return levels, levels, np.asarray(0.0)
     # The valley: where S f² is least, above the main motion and before a rise that only noise makes. Seen through a
     # maximum over an octave: there is no valley between the harmonics of a periodic motion.
-    covered = maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
+    covered = scipy.ndimage.maximum_filter1d(levels * frequency**2, 2 * HALF_OCTAVE_BANDS + 1, mode="nearest")
     share = np.cumsum(levels * width) / (levels * width).sum()
     first = min(int(np.searchsorted(share, MAIN_MOTION_POWER_FRACTION)), len(levels) - 1)
     start = min(first + HALF_OCTAVE_BANDS, len(levels) - 1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.current_map import CurrentMap, mapped
@@ -84,10 +84,10 @@ def estimate_period(recording: Recording) -> PeriodEstimate:
 
 def _first_deep_minimum(values: Array) -> int | None:
     """Shift in samples: the shortest at which d is nearly as small as anywhere, after having been large."""
-    count, size = len(values), fft.next_fast_len(2 * len(values), real=True)
+    count, size = len(values), scipy.fft.next_fast_len(2 * len(values), real=True)
     squares = np.concatenate([[0.0], np.cumsum((values**2).sum(axis=1))])
     shifts = np.arange(count // 2 + 1)
-    products = fft.irfft((np.abs(fft.rfft(values, size, axis=0)) ** 2).sum(axis=1), size)[shifts]
+    products = scipy.fft.irfft((np.abs(scipy.fft.rfft(values, size, axis=0)) ** 2).sum(axis=1), size)[shifts]
     both = squares[count - shifts] + squares[count] - squares[shifts]
     d = (both - 2.0 * products) / np.maximum(both, 1e-300)  # 0: the same, 1: nothing in common
     large = np.flatnonzero(d > 0.3)

@@ -24,6 +24,7 @@ from exciter.typing import Array, BoolArray
 
 STRETCH_GAP_INTERVALS = 1.5  #: between samples, beyond which a motion does not go on
 BAND_POWER_FRACTION = 0.999  #: of velocities
+SERIES_INSTANTS = 512  #: of a fitted series at a time: they stay in the cache
 TYPICAL_SAMPLES = 100_000  #: of a stream, from which open choices are made
 MOST_BRIDGED_INTERVALS = 1_000_000
 OPTIONAL_SIGNALS = ("wrench", "temperature", "speed", "contact")
@@ -59,7 +60,12 @@ class FourierSeries:
 
     def motion(self, time: Array) -> Motion:
         """q, q̇, q̈ at any times [s]."""
-        return Motion(time, *(basis @ self.delta.T for basis in self.trajectory.basis(time - self.start)))
+        found = np.empty((3, len(time), len(self.delta)))
+        for first in range(0, len(time), SERIES_INSTANTS):
+            part = slice(first, first + SERIES_INSTANTS)
+            for values, basis in zip(found, self.trajectory.basis(time[part] - self.start), strict=True):
+                values[part] = basis @ self.delta.T
+        return Motion(time, *found)
 
     def coefficients(self, start: float = 0.0) -> Array:
         """(n, 2 h + 1) of ``trajectory`` when its time is counted from another instant ``start`` [s]."""

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from exciter.errors import RecordingError, shown
 from exciter.experiment.recording.recording import BESIDE_SIGNALS, Recording
@@ -172,7 +172,7 @@ def resample(recording: Recording, rate: float | None = None) -> Recording:
     if len(at) == len(recording) and np.abs(recording.time - at).max() <= rounding:
         return replace(recording, time=at, **beside)
     signals = {name: getattr(recording, name) for name in recording.channels}
-    values = CubicSpline(recording.time, np.concatenate([*signals.values()], axis=1))(at)
+    values = scipy.interpolate.CubicSpline(recording.time, np.concatenate([*signals.values()], axis=1))(at)
     ends = np.cumsum([samples.shape[1] for samples in signals.values()])
     parts: Any = dict(zip(signals, np.split(values, ends[:-1], axis=1), strict=True))
     return replace(recording, time=at, **beside, **parts)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from exciter.dynamics.contacts import GroundContact
 from exciter.errors import ExciterError, ParameterError
@@ -240,7 +240,7 @@ def _put_on_ground(spec: Any, bodies: Sequence[Any], feet: Sequence[tuple[Ground
 
 
 def _add_body(parent: Any, joint: Joint, number: int) -> Any:
-    x, y, z, w = Rotation.from_matrix(joint.rotation).as_quat().tolist()
+    x, y, z, w = scipy.spatial.transform.Rotation.from_matrix(joint.rotation).as_quat().tolist()
     inertial: dict[str, Any] = {**NO_BODY, "ipos": (0.0, 0.0, 0.0), "iquat": (1.0, 0.0, 0.0, 0.0)}
     if joint.inertia[0] > NEGLIGIBLE_INERTIA:
         own = to_mujoco(joint.inertia)

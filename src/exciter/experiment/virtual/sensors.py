@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy import fft, linalg, signal
+import scipy
+from scipy import linalg
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.recording.analogue_filter import AnalogResponse, RationalResponse
@@ -190,7 +191,7 @@ def _cascaded(analog: RationalResponse, inputs: Inputs) -> Array:
                 drive = drive + over[i, k] * states[k, :-1]
         states[i, 0] = rest[i]
         decay = over[i, i]
-        states[i, 1:] = signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * rest[i])[None])[0]
+        states[i, 1:] = scipy.signal.lfilter([1.0], [1.0, -decay], drive, axis=0, zi=(decay * rest[i])[None])[0]
     late, where = np.unique(inputs.late, return_inverse=True)
     until = linalg.expm(whole * late[:, None, None])[where]  # (N, n + 2, n + 2)
     at = np.einsum("tik,ktj->tij", until[:, :n, :n], states[:, inputs.index])
@@ -236,7 +237,7 @@ def _by_lines(analog: AnalogResponse, inputs: Inputs) -> Array:
     # back to where it began, so that it repeats without a step
     back = padded[-1] * (0.5 + 0.5 * np.cos(np.linspace(0.0, np.pi, 2 * margin)))[:, None]
     whole = np.concatenate([padded, back])
-    size = fft.next_fast_len(len(whole), real=True)
+    size = scipy.fft.next_fast_len(len(whole), real=True)
     frequency = np.fft.rfftfreq(size, inputs.step)
     response = np.where(frequency <= analog.highest, analog.response(np.minimum(frequency, analog.highest)), 0.0)
     found = np.fft.irfft(np.fft.rfft(whole, size, axis=0) * response[:, None], size, axis=0)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from exciter import __version__
 from exciter.dynamics.dynamics import Dynamics
@@ -77,7 +77,7 @@ class StandingRun:
         slid = list[float]()
         for contact in self.stood.contacts.all:
             turn, centre = dynamics.placement(contact.frame, self.stood.motion.q)
-            turned = Rotation.from_matrix(turn[1:] @ turn[:-1].swapaxes(1, 2)).as_rotvec()
+            turned = scipy.spatial.transform.Rotation.from_matrix(turn[1:] @ turn[:-1].swapaxes(1, 2)).as_rotvec()
             way = np.cumsum(np.diff(centre, axis=0) - np.cross(turned, contact.radius * up), axis=0)
             slid.append(float(np.linalg.norm(way - np.outer(way @ up, up), axis=1).max()))
         return np.array(slid)

@@ -14,7 +14,7 @@ from exciter.experiment.quality.quality import check
 from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.actuators.alike import LEAST_SPREAD, Population, populations, pull_together
-from exciter.identification.actuators.control_law import control_gains
+from exciter.identification.actuators.control_law import clamped_commands, control_gains
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers, drive_numbers
 from exciter.identification.actuators.drive_simulator import (
     SOFT_FRICTION,
@@ -24,16 +24,17 @@ from exciter.identification.actuators.drive_simulator import (
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
+from exciter.identification.actuators.lost_commands import with_lost_commands
 from exciter.identification.actuators.moved_links import payload_places
+from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
 from exciter.identification.actuators.shooting_fit import (
-    LAGS_OF_REPEATS,
     FittedDrives,
     Penalty,
     ShootingProblem,
-    correlated_scores,
     first_speed,
 )
 from exciter.identification.actuators.structure import FoundStructure, structure_notes, wrong_structures
+from exciter.identification.actuators.structure_bias import structure_errors
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
     FAIR,
@@ -42,7 +43,7 @@ from exciter.identification.information.estimate import (
     GOOD_STD_PERCENT,
     INSIGNIFICANT,
     WEAK,
-    student_quantile,
+    student_interval,
 )
 from exciter.notes import Note, note, warning
 from exciter.robot.robot import Robot
@@ -55,15 +56,15 @@ SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
 SOFT_STEP = 1.0  #: in σ: a step that ends the search with smoothed friction, which is where the next begins
 UNTOLD_SUBJECT = "cannot be told apart"
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
-MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
 WRONG_FOR_DRIVES = ("unit of time", "unit of position", "command", "command is measured", "stuck command")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActuatorFit:
-    """numbers: the unknowns, at their start; fitted: where they are; covariance (p, p) of coordinates, freedom: degrees
-    of it. stretches: what was simulated. alike: populations, and their spread. untold: combinations in words."""
+    """numbers: the unknowns, at their start; fitted: where they are; covariance (p, p) of coordinates, freedom (p,) of
+    each σ, in degrees. stretches: what was simulated. alike: populations, and their spread. untold: combinations in
+    words."""
 
     robot: Robot
     settings: ActuatorSettings
@@ -71,7 +72,7 @@ class ActuatorFit:
     numbers: DriveNumbers
     fitted: FittedDrives
     covariance: Array
-    freedom: float
+    freedom: Array
     stretches: tuple[Stretch, ...]
     alike: tuple[Population, ...]
     untold: tuple[str, ...]
@@ -101,8 +102,8 @@ class ActuatorFit:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """(p,) both: of a positive number by its logarithm, so that it stays positive."""
-        reach = student_quantile(level, self.freedom) * np.sqrt(np.diag(self.covariance))
-        return self.numbers.values(self.fitted.x - reach), self.numbers.values(self.fitted.x + reach)
+        low, high = student_interval(self.fitted.x, np.sqrt(np.diag(self.covariance)), self.freedom, level)
+        return self.numbers.values(low), self.numbers.values(high)
 
     @property
     def correlation(self) -> Array:
@@ -214,22 +215,16 @@ def fit_actuators(
         # what the samples would say by themselves, near here: the prior taken off again
         right = (fitted.information + weight) @ fitted.x - weight @ mean + weak @ centre
         alone = np.asarray(np.linalg.solve(fitted.information + weak, right), dtype=float)
-    bread = inverse(fitted.information + weight)
-    effective = sum(float((len(s.time) / fitted.repeats).sum()) for s in stretches)
-    freedom = max(1.0, effective - len(x) - 2.0 * simulator.n * len(stretches))
-    # what was fitted took its part of the few samples that say something of their own
-    widened = min(effective / freedom, MOST_WIDENED)
-    meat = widened * correlated_scores(fitted.scores, int(np.ceil(LAGS_OF_REPEATS * float(fitted.repeats.max()))))
-    covariance = bread @ (meat + weight) @ bread
-    covariance = 0.5 * (covariance + covariance.T)
-    std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
-    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
+    covariance, freedom = uncertainty(fitted, weight)
     structures = tuple[FoundStructure, ...]()
     if examined:
         say("what residuals look like")
         wholes = [whole(log, k) for k, log in enumerate(logs)]
         firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
         structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
+        covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
+    std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
+    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
     return ActuatorFit(
         robot=robot,
         settings=settings,
@@ -243,11 +238,23 @@ def fit_actuators(
         untold=(named := tuple(dict.fromkeys(untold))),
         notes=(
             *from_where,
+            *clamped_commands(robot, np.vstack([log.command for log in logs if log.command is not None])),
             *of_simulator,
             *remarks(robot, numbers, fitted, found, named, logs),
             *structure_notes(structures, robot.joint_names),
         ),
     )
+
+
+def uncertainty(fitted: FittedDrives, weight: Array) -> tuple[Array, Array]:
+    """Covariance (p, p) of coordinates, and degrees of freedom (p,) of each σ; weight (p, p): of the prior, which is
+    known."""
+    bread, lags = inverse(fitted.information + weight), lags_of(fitted.repeats)
+    told = bread @ correlated_scores(fitted.scores, lags) @ bread
+    covariance = told + bread @ weight @ bread
+    freedom = np.maximum(1.0, fitted.left * (window_freedom(fitted.parts, lags) - 1.0))
+    freedom = freedom * (np.diag(covariance) / np.maximum(np.diag(told), 1e-300)) ** 2
+    return 0.5 * (covariance + covariance.T), freedom
 
 
 def inverse(matrix: Array) -> Array:
@@ -306,7 +313,7 @@ def refuse_wrong(recording: Recording, robot: Robot) -> None:
 
 def whole(log: Recording, number: int) -> Stretch:
     assert log.command is not None
-    return Stretch(number, log.time, log.q, log.time, log.command)
+    return Stretch(number, log.time, log.q, *with_lost_commands(log.time, log.command))
 
 
 def cut(log: Stretch, seconds: float) -> list[Stretch]:

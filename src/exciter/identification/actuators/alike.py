@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from exciter.identification.actuators.actuator_settings import DRIVE_KINDS
 from exciter.identification.actuators.drive_numbers import DriveNumbers
@@ -63,7 +63,7 @@ def likeliest_spread(x: Array, covariance: Array) -> float:
     grid = np.linspace(*ends, 25)
     at = int(np.argmin([cost(g) for g in grid]))
     near = (grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)])
-    return float(np.exp(minimize_scalar(cost, bounds=near, method="bounded").x))
+    return float(np.exp(scipy.optimize.minimize_scalar(cost, bounds=near, method="bounded").x))
 
 
 def pull_together(size: int, found: tuple[Population, ...]) -> Array:

@@ -2,11 +2,12 @@
 
 MuJoCo resolves default classes. An actuator of gear g on a joint has force = kp (control − g q) − kv g q̇ and torque g ·
 force, so that in terms of the joint Kp = g² kp and Kd = g² kv, and a control of g · command is meant by a command. A
-``dampratio`` ζ is kv = 2 ζ √(kp m), m = 1 / (g² (M⁻¹)_jj) with the joints at zero, as MuJoCo's compiler has it."""
+``dampratio`` ζ is kv = 2 ζ √(kp m), m = 1 / (g² (M⁻¹)_jj) with the joints at their ``ref``, as MuJoCo's compiler has
+it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,9 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
 from exciter.identification.actuators.actuator_settings import ActuatorSettings, PositionControl, by_pattern
 from exciter.identification.actuators.drive_numbers import described
-from exciter.notes import Note, note
-from exciter.robot.mjcf import is_off
-from exciter.robot.mjcf_model import compiled
+from exciter.notes import Note, note, warning
+from exciter.robot.mjcf import is_off, limits_of
+from exciter.robot.mjcf_model import CompiledMjcf, compiled
 from exciter.robot.names import named
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -31,11 +32,14 @@ SAME_GAIN = 1e-9  #: relative, between what a command and what a position multip
 
 @dataclass(frozen=True, eq=False)
 class DescribedControl:
-    """kp, kd (n,) of the description, NaN where it has none; why: in words, by joint."""
+    """kp, kd (n,) of the description, NaN where it has none; commands (n, 2): range to which it clamps them; why: in
+    words, by joint; uneven: torques by joint, where it limits them more in one direction than in the other."""
 
     kp: Array
     kd: Array
+    commands: Array
     why: Mapping[str, str] = field(default_factory=dict)
+    uneven: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, Array], tuple[Note, ...]]:
@@ -67,21 +71,46 @@ def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, A
         for word, values in (("kp", told.kp), ("kd", told.kd))
         if (here := np.isnan(given[word]) & ~np.isnan(values)).any()
     ]
-    if not taken:
-        return found, ()
-    return found, (note("control law", f"{', '.join(taken)}: those of the MJCF's position actuators"),)
+    said = [note("control law", f"{', '.join(taken)}: those of the MJCF's position actuators")] if taken else []
+    for j, name in enumerate(joints):
+        if name in told.uneven and np.isnan(given["limit"][j]):
+            (low, high), unit = told.uneven[name], "N" if robot.joints[j].is_prismatic else "N·m"
+            text = (
+                f"the MJCF limits its torque to {low:.4g} … {high:.4g} {unit}; "
+                f"limits are simulated as the same in both directions, here ± {limits[j]:.4g}: where torques come "
+                "near it, give control: {limit: …}"
+            )
+            said.append(warning("torque limit", text, name))
+    return found, tuple(said)
+
+
+def clamped_commands(robot: Robot, commands: Array) -> Iterator[Note]:
+    """Where commands (N, n) of logs are beyond what position actuators of the robot's MJCF take."""
+    ranges = described_control(robot).commands
+    for j, (low, high) in enumerate(ranges):
+        if commands[:, j].min() < low or commands[:, j].max() > high:
+            text = (
+                f"commands from {commands[:, j].min():.4g} to {commands[:, j].max():.4g} go beyond the ctrlrange of "
+                f"its position actuator, {low:.4g} … {high:.4g} (through the gear), to which MuJoCo would clamp them; "
+                "they are simulated as they were sent"
+            )
+            yield warning("command", text, robot.joint_names[j])
 
 
 def described_control(robot: Robot) -> DescribedControl:
     """Of the robot's MJCF; nothing where it has none."""
-    nothing = np.full(robot.n, np.nan)
+    nothing, free = np.full(robot.n, np.nan), np.tile([-np.inf, np.inf], (robot.n, 1))
     if robot.file is None or robot.file.suffix.lower() not in (".xml", ".mjcf"):
-        return DescribedControl(nothing, nothing)
+        return DescribedControl(nothing, nothing, free)
     root = parse_xml(robot.file)
     if root.tag != "mujoco":
-        return DescribedControl(nothing, nothing)
-    spec = compiled(root, robot.file, robot.file.parent).spec
+        return DescribedControl(nothing, nothing, free)
+    file = compiled(root, robot.file, robot.file.parent)
+    spec = file.spec
+    clamped = not is_off(spec.option, mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
     kp, kd, why = nothing.copy(), nothing.copy(), dict[str, str]()
+    refs, joints = _refs(file, robot), {joint.name: joint for joint in file.spec.joints}
+    uneven, commands = dict[str, tuple[float, float]](), free.copy()
     for j, name in enumerate(robot.joint_names):
         own = [a for a in spec.actuators if driven_joint(a) == name and not _switched_off(a, spec.option)]
         if len(own) != 1:
@@ -91,8 +120,13 @@ def described_control(robot: Robot) -> DescribedControl:
         else:
             gear, stiffness, rate = float(own[0].gear[0]), float(own[0].gainprm[0]), float(own[0].biasprm[2])
             kp[j] = gear**2 * stiffness
-            kd[j] = -(gear**2) * rate if rate <= 0.0 else 2.0 * rate * np.sqrt(kp[j] * _felt_inertia(robot, j))
-    return DescribedControl(kp, kd, why)
+            kd[j] = -(gear**2) * rate if rate <= 0.0 else 2.0 * rate * np.sqrt(kp[j] * _felt_inertia(robot, refs, j))
+            torque = _torque_range(spec, own[0], joints[name])
+            if abs(torque[0] + torque[1]) > SAME_GAIN * max(map(abs, torque)):
+                uneven[name] = torque
+            if clamped:
+                commands[j] = sorted(end / gear for end in limits_of(own[0], "ctrl", spec.compiler.autolimits))
+    return DescribedControl(kp, kd, commands, why, uneven)
 
 
 def driven_joint(actuator: Any) -> str | None:
@@ -120,7 +154,26 @@ def no_position_control(actuator: Any) -> str:
     return ""
 
 
-def _felt_inertia(robot: Robot, j: int) -> float:
-    """1 / (M⁻¹)_jj with the joints at zero, rotors of the description among it."""
-    rigid = DynamicModel(robot, ()).dynamics.inertia_matrix(np.zeros((1, robot.n)))[0]
+def _refs(file: CompiledMjcf, robot: Robot) -> Array:
+    """(n,) positions of the joints where the file has the bodies [rad, m]."""
+    found = {joint.name: float(joint.ref) * _unit(file, joint) for joint in file.spec.joints}
+    return np.array([found.get(name, 0.0) for name in robot.joint_names])
+
+
+def _unit(file: CompiledMjcf, joint: Any) -> float:
+    """Of the file's positions of a joint."""
+    return file.angle if joint.type == mujoco.mjtJoint.mjJNT_HINGE else 1.0
+
+
+def _torque_range(spec: Any, actuator: Any, joint: Any) -> tuple[float, float]:
+    """[N·m, N] of a joint, by forcerange and actuatorfrcrange."""
+    automatic, gear = spec.compiler.autolimits, float(actuator.gear[0])
+    force = sorted(gear * end for end in limits_of(actuator, "force", automatic))
+    clamp = limits_of(joint, "actfrc", automatic)
+    return max(force[0], clamp[0]), min(force[1], clamp[1])
+
+
+def _felt_inertia(robot: Robot, refs: Array, j: int) -> float:
+    """1 / (M⁻¹)_jj with the joints at refs, rotors of the description among it."""
+    rigid = DynamicModel(robot, ()).dynamics.inertia_matrix(refs[None])[0]
     return float(1.0 / np.linalg.inv(rigid + np.diag(described(robot, "armature")))[j, j])

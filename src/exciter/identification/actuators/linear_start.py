@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.signal import savgol_filter
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.actuators.drive_numbers import DriveNumbers
@@ -60,7 +60,7 @@ def _derived(stretch: Stretch) -> tuple[Array, Array, Array, Array]:
     q = np.column_stack([np.interp(time, stretch.time, column) for column in stretch.q.T])
     width = max(5, 2 * int(0.5 * SMOOTHED_S / step) + 1)
     width = min(width, len(time) - (1 - len(time) % 2))
-    smooth = [savgol_filter(q, width, 2, deriv=d, delta=step, axis=0) for d in range(3)]
+    smooth = [scipy.signal.savgol_filter(q, width, 2, deriv=d, delta=step, axis=0) for d in range(3)]
     return time, *smooth
 
 

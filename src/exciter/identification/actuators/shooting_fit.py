@@ -8,7 +8,7 @@ with the number of stretches and not with its cube.
 
 Errors of a wrong model last: neighbouring residuals say the same again. Information is divided by how many samples say
 one thing, 1 + 2 Σ ρ_k of each joint's residuals, before it meets priors, and σ comes from scores with all their lags
-(``correlated_scores``)."""
+(``score_covariance``)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
 DIVERGED_RAD = 1e3
 MOST_LEVERAGE = 0.9
-LAGS_OF_REPEATS = 4.0  #: lags of scores, in samples that say the same: Bartlett's weights lose an eighth of σ at two
+MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,17 +52,21 @@ class Penalty:
 @dataclass(frozen=True, eq=False)
 class FittedDrives:
     """x (p,): coordinates; states (S, 2 n); simulated: encoder positions of each stretch. information (p, p): of the
-    samples alone, by as many as say something of their own; scores: of each log's samples (N, p), in order of time. σ
-    (n,) [rad] of residuals; repeats (n,): how many samples say one thing. rollouts: of the whole log, each counted
-    once; passes: of the variational equations along one of them, each about as long as a roll-out."""
+    samples alone, by as many as say something of their own; scores: of each stretch's samples (N, p), in order of time;
+    parts (N, p): of each sample in the variance of each number. σ (n,) [rad] of residuals; repeats (n,): how many
+    samples say one thing; left (p,): part of those that say something of their own, that the fit left, where they say
+    something of a number. rollouts: of the whole log, each counted once; passes: of the variational equations along one
+    of them, each about as long as a roll-out."""
 
     x: Array
     states: Array
     simulated: list[Array]
     information: Array
     scores: list[Array]
+    parts: list[Array]
     sigma: Array
     repeats: Array
+    left: Array
     rollouts: int
     passes: int
     cost: float
@@ -203,12 +207,15 @@ class ShootingProblem:
             left, right = information + prior.weight, gradient - prior.weight @ (x - prior.mean)
             while not done and damping < LARGEST_DAMPING:
                 step = np.linalg.solve(left + damping * np.diag(np.diag(left)), right)
-                step, moved = self._step(np.asarray(step, dtype=float))
+                wanted = np.asarray(step, dtype=float)
+                step, moved = self._step(wanted)
                 tried_x = x + moved
                 tried_states = states + np.array([b + a @ step for a, b in back])
                 tried = self.simulate(tried_x, tried_states, softness)
                 new = self.cost(tried, sigma, tried_x, tried_states, repeats, prior)
                 done = float(step @ left @ step) < close**2 or abs(cost - new) < CONVERGED_COST * close**2
+                free = np.array_equal(step, wanted)  # far off σ is large, and a delay goes 2 ms at a time
+                done = done and free
                 if new < cost:
                     improved, damping = True, max(0.1 * damping, 1e-10)
                     break
@@ -217,15 +224,28 @@ class ShootingProblem:
                 rms = 1e3 * float(np.sqrt(np.mean([np.mean(r**2) for r in residuals])))
                 tell(f"iteration {count + 1}, {rms:.3g} mrad between simulated and measured")
             if improved:
-                near, still = near or cost - new < NEAR_COST * cost, cost - new < SETTLED_COST * cost
+                near = near or (free and cost - new < NEAR_COST * cost)
+                still = free and cost - new < SETTLED_COST * cost
                 x, states, simulated = tried_x, tried_states, tried
             if done or not improved:
                 break
         residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
         sigma, repeats = robust_sigma(residuals), repeated(residuals)
-        information, scores = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
+        information, scores, parts, left = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
-            x, states, simulated, information, scores, sigma, repeats, self.rollouts, self.passes, cost, tuple(trace)
+            x=x,
+            states=states,
+            simulated=simulated,
+            information=information,
+            scores=scores,
+            parts=parts,
+            sigma=sigma,
+            repeats=repeats,
+            left=left,
+            rollouts=self.rollouts,
+            passes=self.passes,
+            cost=cost,
+            trace=tuple(trace),
         )
 
     def _step(self, step: Array) -> tuple[Array, Array]:
@@ -284,12 +304,13 @@ class ShootingProblem:
         sigma: Array,
         repeats: Array,
         prior: Penalty,
-    ) -> tuple[Array, list[Array]]:
-        """What σ comes from: the curvature of the loss (p, p) with states eliminated, and the slopes of the loss by θ,
-        of every sample (N, p) of each stretch.
+    ) -> tuple[Array, list[Array], list[Array], Array]:
+        """What σ comes from: the curvature of the loss (p, p) with states eliminated, the slopes of the loss by θ, of
+        every sample (N, p) of each stretch, and parts and left as in ``FittedDrives``.
 
         The curvature of Huber's loss is that of residuals within its bound alone, less than its weights say. Residuals
-        are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3)."""
+        are smaller than errors by what the fit took from them: divided by 1 − h, h the leverage of a sample (HC3).
+        Where residuals last, few samples of a joint say something of their own, and Σ h of them went into the fit."""
         p, n = len(self.numbers.unknowns), self.simulator.n
         information, rows = np.zeros((p, p)), list[tuple[Array, Array]]()
         for s, residual in enumerate(residuals):
@@ -309,15 +330,23 @@ class ShootingProblem:
             rows.append((free, np.einsum("ij,jk,ik->i", every, inverse, every)))
         information = 0.5 * (information + information.T)
         covariance = np.linalg.inv(information + prior.weight)
-        scores = list[Array]()
-        for (free, taken), residual in zip(rows, residuals, strict=True):
+        leverages = [
+            (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape) / (repeats * sigma**2)
+            for (free, taken), residual in zip(rows, residuals, strict=True)
+        ]
+        own_samples = sum(len(residual) for residual in residuals) / repeats
+        left = np.maximum(1.0, own_samples - sum(h.sum(axis=0) for h in leverages)) / own_samples
+        widened = np.sqrt(np.minimum(1.0 / left, MOST_WIDENED))
+        scores, parts, by_joint = list[Array](), list[Array](), np.zeros((n, p))
+        for (free, _), residual, leverage in zip(rows, residuals, leverages, strict=True):
             scaled = residual / sigma
             slope = scaled if self.loss is None else np.clip(scaled, -self.loss, self.loss)
-            leverage = (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape)
-            share = np.clip(leverage / (repeats * sigma**2), 0.0, MOST_LEVERAGE)
-            weighted = slope / (sigma * repeats * (1.0 - share))
+            weighted = widened * slope / (sigma * repeats * (1.0 - np.clip(leverage, 0.0, MOST_LEVERAGE)))
             scores.append((free * weighted.ravel()[:, None]).reshape(*residual.shape, p).sum(axis=1))
-        return information, scores
+            moved = (free @ covariance).reshape(*residual.shape, p) * (widened / (sigma * repeats))[:, None]
+            by_joint += (moved**2).sum(axis=0)
+            parts.append((moved**2).sum(axis=1))
+        return information, scores, parts, left @ by_joint / np.maximum(by_joint.sum(axis=0), 1e-300)
 
 
 def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
@@ -366,16 +395,3 @@ def repeated(residuals: Sequence[Array]) -> Array:
             total += 2.0 * pair
         found[j] = max(1.0, total)
     return found
-
-
-def correlated_scores(scores: Sequence[Array], lags: int) -> Array:
-    """(p, p) covariance of the sum of scores (N, p) of each stretch, with neighbours up to ``lags`` (Bartlett's
-    weights)."""
-    p = scores[0].shape[1]
-    total = np.zeros((p, p))
-    for s in scores:
-        total += s.T @ s
-        for k in range(1, min(lags, len(s) - 1) + 1):
-            cross = s[k:].T @ s[:-k]
-            total += (1.0 - k / (lags + 1.0)) * (cross + cross.T)
-    return total

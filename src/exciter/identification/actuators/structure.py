@@ -25,18 +25,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy import signal, stats
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.identification.actuators.drive_numbers import DriveNumbers, Numbers
 from exciter.identification.actuators.drive_simulator import DriveSimulator, Stretch, commanded
-from exciter.identification.actuators.shooting_fit import (
-    LAGS_OF_REPEATS,
-    ShootingProblem,
-    correlated_scores,
-    repeated,
-    robust_sigma,
-)
+from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
+from exciter.identification.actuators.shooting_fit import ShootingProblem, repeated, robust_sigma
 from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
@@ -79,10 +74,10 @@ class LogMotion:
         step = float(self.time[1] - self.time[0])
         found = list[Array]()
         for order in range(3):
-            b, a = signal.bilinear([top, *[0.0] * order], bottom, fs=1.0 / step)
+            b, a = scipy.signal.bilinear([top, *[0.0] * order], bottom, fs=1.0 / step)
             at_rest = values - values[0] if order else values
-            state = signal.lfilter_zi(b, a) * at_rest[0]
-            found.append(np.asarray(signal.lfilter(b, a, at_rest, zi=state)[0]))
+            state = scipy.signal.lfilter_zi(b, a) * at_rest[0]
+            found.append(np.asarray(scipy.signal.lfilter(b, a, at_rest, zi=state)[0]))
         return found[0], found[1], found[2]
 
     def alone(self, j: int, values: Array) -> Array:
@@ -98,8 +93,10 @@ class LogMotion:
 
     def ahead(self, j: int, lag: tuple[Array, Array, Array]) -> Array:
         """(T, n) torque of a motor that must be ahead of its links, where the encoder is on their side."""
-        rotor, damping = self.numbers["armature"][j], self.numbers["damping"][j]
-        return self.alone(j, rotor * lag[2] + damping * lag[1])
+        rotor, damping, dry = (self.numbers[word][j] for word in ("armature", "damping", "friction"))
+        v = self.v[:, j]
+        turns = np.tanh((v + lag[1]) / SIGN_SPEED) - np.tanh(v / SIGN_SPEED)  # friction is where the motor moves
+        return self.alone(j, rotor * lag[2] + damping * lag[1] + dry * turns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +237,8 @@ def _consistent(size: float) -> bool:
 @dataclass(frozen=True, eq=False)
 class FoundStructure:
     """Of a joint (number): family, in words with its size, part of the residual's variance that it explains, families
-    that explain nearly as much; p_value of so much by chance, with all that was tried."""
+    that explain nearly as much; p_value of so much by chance, with all that was tried. likely: number and size of every
+    shape that explains nearly as much, its own first."""
 
     joint: int
     family: str
@@ -249,6 +247,7 @@ class FoundStructure:
     share: float
     rivals: tuple[str, ...]
     p_value: float
+    likely: tuple[tuple[int, float], ...]
 
 
 def wrong_structures(
@@ -263,14 +262,14 @@ def wrong_structures(
         return ()
     here, sigma = numbers.at(x), robust_sigma(residuals)
     by_theta, by_state = problem.slopes(x, first_states, simulated, None)
-    motions = _motions(simulator, here, logs, first_states)
+    motions = log_motions(simulator, here, logs, first_states)
     tried = {int(j): [shapes(one, int(j)) for one in motions] for j in looked}
     count = sum(len(of_logs[0]) for of_logs in tried.values())
     traces, found = dict[int, list[list[Array]]](), list[FoundStructure]()
     for place in range(max(map(len, problem.limbs))):
         group = [limb[place] for limb in problem.limbs if place < len(limb) and limb[place] in tried]
         if group:
-            traces |= _traces(problem, here, first_states, motions, group, tried, TRIED_PART * sigma)
+            traces |= shape_traces(problem, here, first_states, motions, group, tried, TRIED_PART * sigma)
     for limb in problem.limbs:
         own = {j: traces[j] for j in limb if j in traces}
         known = _columns(limb, by_theta, by_state)
@@ -279,7 +278,7 @@ def wrong_structures(
     return tuple(found)
 
 
-def _motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], states: Array) -> list[LogMotion]:
+def log_motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch], states: Array) -> list[LogMotion]:
     """Of every log."""
     spacing = max(simulator.step, FINE_S)
     fine = [Stretch(s.log, _even(s.time, spacing), np.zeros((0, simulator.n)), s.command_time, s.command) for s in logs]
@@ -305,7 +304,7 @@ def _even(time: Array, spacing: float) -> Array:
     return np.asarray(time[0] + spacing * np.arange(int(np.ceil((time[-1] - time[0]) / spacing)) + 1))
 
 
-def _traces(
+def shape_traces(
     problem: ShootingProblem,
     here: Numbers,
     states: Array,
@@ -408,12 +407,14 @@ def _judged(
         if share <= LEAST_EXPLAINED:
             continue
         scores = (free * rest).sum(axis=1)[:, None]
-        lags = int(np.ceil(LAGS_OF_REPEATS * float(repeats.max())))
-        spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0]))
+        lags = lags_of(repeats)
+        degrees = window_freedom(np.split((free**2).sum(axis=1)[:, None], cuts), lags)
         effective = len(r) / float(repeats[place])
-        freedom = max(1.0, effective - basis.shape[1])
-        spread *= np.sqrt(effective / freedom)  # the basis took its part of the samples that say something of their own
-        p_value = count * 2.0 * float(stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
+        # the basis took its part of the samples that say something of their own
+        left = max(1.0, effective - basis.shape[1] / r.shape[1]) / effective
+        spread = float(np.sqrt(correlated_scores(np.split(scores, cuts), lags)[0, 0] / left))
+        freedom = max(1.0, left * (float(degrees[0]) - 1.0))
+        p_value = count * 2.0 * float(scipy.stats.t.sf(abs(size) * power / max(spread, 1e-300), freedom))
         found.append(JudgedTrace(size * size * power, share, size, min(1.0, p_value), j, k))
     return found
 
@@ -449,14 +450,18 @@ def _selected(
             break
         best = max(sure)
         own = tried[best.joint][0]
-        rivals = {
-            own[one.shape].family: None
+        near = [
+            one
             for one in sorted(sure, reverse=True)
             if one.joint == best.joint and one.gain > NEARLY_AS_MUCH * best.gain
-        }
+        ]
+        rivals = {own[one.shape].family: None for one in near}
         family, words = own[best.shape].family, own[best.shape].words(best.size)
         rivals.pop(family)
-        found.append(FoundStructure(best.joint, family, words, best.size, best.share, tuple(rivals), best.p_value))
+        likely = tuple((one.shape, one.size) for one in near)
+        found.append(
+            FoundStructure(best.joint, family, words, best.size, best.share, tuple(rivals), best.p_value, likely)
+        )
         column = columns[best.joint, best.shape]
         free = column - basis @ (basis.T @ column)
         basis = np.column_stack([basis, free / np.linalg.norm(free)])

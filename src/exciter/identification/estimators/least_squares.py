@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg, stats
-from scipy.optimize import nnls
+import scipy
+from scipy import linalg
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import EquationNoise, Estimator
@@ -166,7 +166,7 @@ def _bounded(r: Array, z: Array, bound: BoolArray) -> Array:
     scale = np.maximum(np.linalg.norm(right, axis=0), 1e-300)
     values = np.zeros(p)
     if held.size:  # nnls of no columns is no small thing: it ends the interpreter
-        values[held] = nnls(right / scale, upper[f:p, p])[0] / scale
+        values[held] = scipy.optimize.nnls(right / scale, upper[f:p, p])[0] / scale
     values[free] = linalg.solve_triangular(upper[:f, :f], upper[:f, p] - upper[:f, f:p] @ values[held])
     return values
 
@@ -246,7 +246,10 @@ class Essential(Estimator):
             i, count = min(free, key=lambda i: size[i]), len(steps) + 1
             f = float(size[i] ** 2)  # what the squared residual rises by, over the noise's variance
             risen += f
-            alone, together = float(stats.f.sf(f, 1, freedom)), float(stats.f.sf(risen / count, count, freedom))
+            alone, together = (
+                float(scipy.stats.f.sf(f, 1, freedom)),
+                float(scipy.stats.f.sf(risen / count, count, freedom)),
+            )
             step = EliminationStep(
                 name=names[kept[i]],
                 relative_std_percent=float(100.0 / max(size[i], 1e-300)),

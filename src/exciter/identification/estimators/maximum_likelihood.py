@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg, stats
+import scipy
+from scipy import linalg
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -129,7 +130,9 @@ class MaximumLikelihood(Estimator):
             for k, (one, delta, gram, old) in enumerate(zip(at.measured, at.deltas, at.grams, stated, strict=True)):
                 freedom = np.maximum(one.rows - at.newton.taken(k, gram, one.noise), 1.0)
                 residual = np.maximum(np.sqrt(one.squares(delta, at.beta) / freedom), one.floor)
-                chance = np.sqrt(stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom))  # over the true σ
+                chance = np.sqrt(
+                    scipy.stats.f.isf(MODEL_ERROR_PROBABILITY, freedom, one.noise_freedom)
+                )  # over the true σ
                 noise.append(np.where(np.isnan(old) | (residual > chance * old), residual, old))
             before = [one.noise for one in at.measured]
             if all((np.abs(a - b) <= AGREED_NOISE_CHANGE * b).all() for a, b in zip(noise, before, strict=True)):
@@ -307,7 +310,7 @@ def _solution_notes(at: LinearisedLikelihood, iterations: int) -> list[Note]:
     freedom = sum(int(one.rows.sum()) for one in at.measured) - len(at.beta)
     known = len(at.measured[0].noise) * sum(one.noise_freedom for one in at.measured)
     tail = 0.5 * MODEL_ERROR_PROBABILITY
-    low, high = freedom * stats.f.ppf([tail, 1.0 - tail], freedom, known)
+    low, high = freedom * scipy.stats.f.ppf([tail, 1.0 - tail], freedom, known)
     verdict = "more than" if left > high else "less than" if left < low else "as"
     text = (
         f"maximum likelihood: {iterations} iterations"
@@ -325,7 +328,7 @@ def _solution_notes(at: LinearisedLikelihood, iterations: int) -> list[Note]:
         text = f"torques moved the trajectory by up to {relative[j]:.2g} of its noise ('{joint}', {moved[j]:.2g} rms)"
         notes.append(done("trajectory", text, joint))
         squares = float(((one.root @ (delta - one.delta)) ** 2).sum())
-        if squares > stats.chi2.isf(MODEL_ERROR_PROBABILITY, len(delta)):
+        if squares > scipy.stats.chi2.isf(MODEL_ERROR_PROBABILITY, len(delta)):
             text = (
                 "that is more than its noise allows: the model has errors, or the noise of the angles is larger than "
                 "stated; give position_noise or torque_noise"

@@ -12,10 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -29,7 +30,7 @@ from exciter.settings import OneOf, Positive, Registry, Settings
 from exciter.typing import Array
 
 MEDIAN_DECADES, MEDIAN_BINS_PER_DECADE = 6, 250  # on both sides of a guess; the median is interpolated within its bin
-GAUSSIAN_ABSOLUTE_MEDIAN = float(stats.norm.ppf(0.75))  #: median of |e| of Gaussian errors with σ = 1
+GAUSSIAN_ABSOLUTE_MEDIAN = NormalDist().inv_cdf(0.75)  #: median of |e| of Gaussian errors with σ = 1
 STEP_TOLERANCE_SIGMAS = 0.01  #: of a standard deviation of each parameter
 STEADY_SCALE_CHANGE = 0.01  # relative change of a scale, below which it stays
 RESCALING_PASSES, MOST_REWEIGHTING_PASSES = 10, 50
@@ -63,13 +64,13 @@ class Loss(Settings, ABC):
     @property
     def usual(self) -> float:
         """Share of equations with Gaussian errors that count less than half."""
-        return float(2.0 * stats.norm.sf(self.half))
+        return float(2.0 * scipy.stats.norm.sf(self.half))
 
     @property
     def efficiency(self) -> float:
         """Variance of least squares over that of this estimate where errors are Gaussian: E[ψ′]² / E[ψ²]."""
         u = np.linspace(-9.0, 9.0, 18001)
-        density = stats.norm.pdf(u)
+        density = scipy.stats.norm.pdf(u)
         slope, square = (self.slope(u) * density).sum(), ((u * self.weight(u)) ** 2 * density).sum()
         return float(slope**2 / square / density.sum())
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy import fft
-from scipy.signal.windows import hann, parzen
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -378,17 +377,17 @@ def coloured_covariance(series: Callable[[], Iterable[Rows]], noise: Array) -> A
         longest, count = max(longest, len(block)), count + len(block)
         lagged += _lagged(block.y / noise)
     lags = min(max(longest // INSTANTS_PER_LAG, 1), MOST_COVARIANCE_LAGS)
-    covariance = lagged[: lags + 1] / count * parzen(2 * lags + 1)[lags:, None, None]
+    covariance = lagged[: lags + 1] / count * scipy.signal.windows.parzen(2 * lags + 1)[lags:, None, None]
     total: Array = sum((_seen(block.w / noise[:, None], covariance) for block in _blocks(series())), np.zeros(()))
     return 0.5 * (total + total.T)
 
 
 def _lagged(errors: Array) -> Array:
     """(lags + 1, n, n): Σ_t e_{t+k} e_tᵀ of errors (T, n), tapered: what is strong beside the motion must not leak."""
-    taper = hann(len(errors) + 2)[1:-1, None]
+    taper = scipy.signal.windows.hann(len(errors) + 2)[1:-1, None]
     length = _length(len(errors))
-    wave = fft.rfft(errors * taper / np.sqrt((taper**2).mean()), length, axis=0)
-    found = fft.irfft(wave[:, :, None] * wave[:, None, :].conj(), length, axis=0)
+    wave = scipy.fft.rfft(errors * taper / np.sqrt((taper**2).mean()), length, axis=0)
+    found = scipy.fft.irfft(wave[:, :, None] * wave[:, None, :].conj(), length, axis=0)
     return np.asarray(found[: MOST_COVARIANCE_LAGS + 1])
 
 
@@ -398,7 +397,7 @@ def _seen(z: Array, covariance: Array) -> Array:
     circular = np.zeros((length, *covariance.shape[1:]))
     circular[: len(covariance)] = covariance
     circular[-len(covariance) + 1 :] = covariance[:0:-1].swapaxes(1, 2)
-    wave, spectrum = fft.rfft(z, length, axis=0), fft.rfft(circular, axis=0)
+    wave, spectrum = scipy.fft.rfft(z, length, axis=0), scipy.fft.rfft(circular, axis=0)
     seen = spectrum @ wave * (2.0 / length)
     seen[[0] if length % 2 else [0, -1]] *= 0.5  # every other frequency stands for two
     return np.asarray((wave.reshape(-1, p).conj().T @ seen.reshape(-1, p)).real)
@@ -406,7 +405,7 @@ def _seen(z: Array, covariance: Array) -> Array:
 
 def _length(samples: int) -> int:
     """Of transforms that do not fold lags onto each other."""
-    return int(fft.next_fast_len(samples + MOST_COVARIANCE_LAGS + 1, real=True))
+    return int(scipy.fft.next_fast_len(samples + MOST_COVARIANCE_LAGS + 1, real=True))
 
 
 def _blocks(series: Iterable[Rows]) -> Iterator[Rows]:

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from scipy import linalg, optimize
+import scipy
+from scipy import linalg
 
 from exciter.errors import ParameterError, unknown_name
 from exciter.identification.estimators.estimator import Estimator
@@ -140,7 +141,9 @@ def _minimised(compressed: Compressed, sizes: Array, sigma: Array, start: Array)
         slope = merged[..., :-1] - error * (sizes[:, None, :-1] ** 2 * x) / total
         return np.asarray((slope / np.sqrt(total)).reshape(-1, p) @ scale)
 
-    found = optimize.least_squares(residuals, np.zeros(p), jacobian, method="lm", xtol=1e-13, ftol=1e-15, gtol=1e-14)
+    found = scipy.optimize.least_squares(
+        residuals, np.zeros(p), jacobian, method="lm", xtol=1e-13, ftol=1e-15, gtol=1e-14
+    )
     return np.asarray(start + scale @ found.x)
 
 

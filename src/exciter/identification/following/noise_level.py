@@ -11,7 +11,7 @@ than k. n counts Σ u² of equations so far, those of the last minute in the end
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.identification.information.information import SINGULAR_VALUE_TOLERANCE
 from exciter.identification.information.kalman import Innovations
@@ -37,7 +37,9 @@ def whole(w: Array, largest: Array) -> BoolArray:
 
 def clipped_mean(k: float = MOST_COUNTED_SIGMA) -> float:
     """E min(Z², k²) of a standard normal Z."""
-    return float(stats.norm.cdf(k) * 2.0 - 1.0 - 2.0 * k * stats.norm.pdf(k) + 2.0 * k * k * stats.norm.sf(k))
+    return float(
+        scipy.stats.norm.cdf(k) * 2.0 - 1.0 - 2.0 * k * scipy.stats.norm.pdf(k) + 2.0 * k * k * scipy.stats.norm.sf(k)
+    )
 
 
 class NoiseLevel:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.identification.following.follow_settings import SECONDS_PER_HOUR, AlarmSettings
 from exciter.identification.information.kalman import Innovations
@@ -74,7 +74,7 @@ class _Step:
 def _quantile(probability: float, tenths: int) -> float:
     """Of χ²/ν."""
     freedom = max(tenths, 1) / COUNTED_TENTHS
-    return float(stats.chi2.isf(probability, freedom) / freedom)
+    return float(scipy.stats.chi2.isf(probability, freedom) / freedom)
 
 
 def threshold(probability: float, freedom: Array) -> Array:

@@ -34,6 +34,7 @@ class Formulation(Settings, ABC):
     by_word: ClassVar[bool] = True
     refusal: ClassVar[type[ExciterError]] = ParameterError
     measured: ClassVar[str] = "torque"  #: of the joints: what the equations are of; or current
+    keeps_columns: ClassVar[bool] = False  #: of the equations it made: a problem need not keep them, too
 
     @abstractmethod
     def rows(self, model: DynamicModel, pieces: Iterable[Processed], columns: Index) -> Iterator[Rows]:

@@ -309,14 +309,59 @@ def run_scales(compressed: Compressed, runs: int) -> Array:
     return scales
 
 
+@dataclass(frozen=True, eq=False)
+class Absorbed:
+    """What rows came to, of K groups: run · folds + fold, ascending. Counts are of instants (K,), and (K, J)."""
+
+    groups: Index
+    factors: JointFactors
+    instants: Array
+    rows: Array
+    independent: Array
+    there: Array
+
+    @staticmethod
+    def together(parts: Sequence[Absorbed]) -> Absorbed:
+        """Of runs that follow each other, each part with its own."""
+        if len(parts) == 1:
+            return parts[0]
+        counts = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", *OF_PARTS)}
+        order = np.argsort(counts["groups"], kind="stable")
+        factors = JointFactors.merged([part.factors for part in parts]).where(order)
+        return Absorbed(factors=factors, **{name: values[order] for name, values in counts.items()})
+
+    def compressed(self, parameters: Sequence[str], joints: Sequence[str], folds: int) -> Compressed:
+        if not self.groups.size:
+            raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
+        # whole numbers, whose sums do not depend on how many folds there are
+        counted = np.diff(np.rint(np.cumsum(self.rows, axis=0)), axis=0, prepend=0.0)
+        return Compressed(
+            parameters=tuple(parameters),
+            joints=tuple(joints),
+            by_piece=self.factors,
+            rows=counted.astype(np.int64),
+            independent=counted * self.independent / np.where(self.rows > 0.0, self.rows, 1.0),
+            run=self.groups // folds,
+            fold=self.groups % folds,
+            there=self.there,
+        )
+
+
 def compress(
     labelled: Iterable[Labelled], parameters: Sequence[str], joints: Sequence[str], runs: int, folds: int, jobs: int = 1
 ) -> Compressed:
     """(run, fold of every instant, rows), in any order, to one factor per run, fold and joint. jobs: how many threads
     absorb pieces, each the next one when it is free; put together at the end, results differ by rounding only."""
+    return absorbed(labelled, len(parameters), len(joints), runs, folds, jobs).compressed(parameters, joints, folds)
+
+
+def absorbed(
+    labelled: Iterable[Labelled], parameters: int, joints: int, runs: int, folds: int, jobs: int = 1
+) -> Absorbed:
+    """The same before it is looked at, so that more may join it."""
     if jobs < 1:
         raise ParameterError(f"{jobs} jobs; give 1 or more")
-    parts = [GroupFactors(runs * folds, len(joints), len(parameters)) for _ in range(jobs)]
+    parts = [GroupFactors(runs * folds, joints, parameters) for _ in range(jobs)]
     stream, turn, stop = iter(labelled), Lock(), Event()
 
     def work(part: GroupFactors) -> None:
@@ -340,18 +385,12 @@ def compress(
                     stop.set()
     instants, rows, independent, there = (np.sum([getattr(part, name) for part in parts], axis=0) for name in OF_PARTS)
     kept = np.flatnonzero(instants)
-    if not kept.size:
-        raise ParameterError("there are no equations; is the recording shorter than the edges of its filters?")
-    # whole numbers, whose sums do not depend on how many folds there are
-    counted = np.diff(np.rint(np.cumsum(rows[kept], axis=0)), axis=0, prepend=0.0)
-    return Compressed(
-        parameters=tuple(parameters),
-        joints=tuple(joints),
-        by_piece=JointFactors.added([part.found(kept.tolist()) for part in parts]),
-        rows=counted.astype(np.int64),
-        independent=counted * independent[kept] / np.where(rows[kept] > 0.0, rows[kept], 1.0),
-        run=kept // folds,
-        fold=kept % folds,
+    return Absorbed(
+        groups=kept,
+        factors=JointFactors.added([part.found(kept.tolist()) for part in parts]),
+        instants=instants[kept],
+        rows=rows[kept],
+        independent=independent[kept],
         there=there[kept],
     )
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.information import Information
@@ -44,12 +44,12 @@ GIVEN = assumed("σ was given")
 
 def student_quantile(level: float, freedom: float) -> float:
     """How many σ a two-sided confidence interval of ``level`` reaches to each side."""
-    return float(stats.t.ppf(0.5 + 0.5 * level, max(freedom, 1.0)))
+    return float(scipy.stats.t.ppf(0.5 + 0.5 * level, max(freedom, 1.0)))
 
 
 def student_interval(values: Array, std: Array, freedom: float | Array, level: float) -> tuple[Array, Array]:
     """Lower and upper ends of the confidence interval of each of several values; freedom: of all, or of each."""
-    reach = stats.t.ppf(0.5 + 0.5 * level, np.maximum(freedom, 1.0)) * std
+    reach = scipy.stats.t.ppf(0.5 + 0.5 * level, np.maximum(freedom, 1.0)) * std
     return values - reach, values + reach
 
 

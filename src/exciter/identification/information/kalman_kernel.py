@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import jit
+from exciter.dynamics.kernels.blocks import jit, kernel
 from exciter.identification.information.sequential_kernel import reflect
 
 UNKNOWN_VARIANCE = 1e200  #: of a prediction that rests on a parameter nothing is known of; finite, for fastmath
@@ -36,7 +36,7 @@ def walk(factor, j, std, row):
                 factor[i, k] = c * old - s * new
 
 
-@jit
+@kernel
 def absorb_walking(factor, sides, std):
     """As ``absorb`` of the sequential kernel; before each instant every parameter k with std[t, k] > 0 walks."""
     size = factor.shape[0]
@@ -49,7 +49,7 @@ def absorb_walking(factor, sides, std):
             reflect(factor, sides[t], k, dots)
 
 
-@jit
+@kernel
 def innovate(factor, sides, variance, error, spread, total):
     """Of instants sides (N, m, p + 1), none of them absorbed: error (N, m) = y − Wβ, spread (N, m) its variance, and
     total (N,) = eᵀ S⁻¹ e with S = W P Wᵀ + diag(variance), over equations that are there and can be predicted.

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError, RecordingError
 from exciter.experiment.signals.contact_stretches import stances
-from exciter.experiment.signals.equation_rows import Rows
+from exciter.experiment.signals.equation_rows import PackedRows, Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import Formulation
-from exciter.identification.information.compressed import Compressed, compress, run_scales
-from exciter.identification.runs.run import NotKept, Run, bounded_parts, without_load
+from exciter.identification.information.compressed import Absorbed, Compressed, absorbed, run_scales
+from exciter.identification.information.rows_of_run import RowsOfRun, loaded_pieces, scaled
+from exciter.identification.runs.run import NotKept, Run, StreamedParts, bounded_parts
 from exciter.parameters.base import BaseParameters
 from exciter.typing import Array
+from exciter.workers import numbered
 
-HELD_ROWS_BYTES = 16_000_000  #: [B] equations of a problem that are kept, once they were gone through
+Found = TypeVar("Found")
+HELD_ROWS_BYTES = 64_000_000  #: [B] equations of a problem that are kept, once they were gone through
 PROJECTED_NOISE_ROUNDS = 3  #: of noise and of equations that are projected by it
 LEAST_PROJECTED_NOISE_FRACTION = 1e-3  #: of the noisiest equation: an equation that is trusted more decides alone
 USUAL_FOLDS = 10  #: pieces of time every run is cut into, for cross-validation
@@ -128,27 +133,53 @@ class Problem:
 
     def pieces(self, run: Run) -> Iterator[Processed]:
         """Motion, torque and wrench of a run, without what a known payload took."""
-        for piece in run.parts:
-            if piece.motion.n != self.model.n:
-                raise RecordingError(
-                    f"{run.name} has {piece.motion.n} joints, the robot {self.model.n}; see Recording.arranged"
-                )
-            piece, payload = replace(piece, silent=run.silent) if run.silent else piece, run.payload
-            yield piece if payload is None or not payload.mass else without_load(self.model, payload, piece)
+        return loaded_pieces(self.model, run)
 
     def rows(self) -> Iterator[tuple[int, Rows]]:
         """(number of the run, equations) in order of time, piece by piece, divided by ``scales``; again and again."""
-        for index, rows in self._as_measured():
+        yield from self.rows_of(range(len(self.runs)))
+
+    def rows_of(self, runs: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+        """The same of some runs, by their numbers."""
+        for index, rows in self._as_measured(runs):
             yield index, self.weighted(index, rows)
 
     def weighted(self, run: int, rows: Rows) -> Rows:
         """Equations of a run (number) as measured, divided by its ``scales``."""
-        scales = self.scales[run]
-        if (scales == 1.0).all():
-            return rows
-        sides = rows.sides / scales[:, None]
-        sides.flags.writeable = False
-        return replace(rows, sides=sides)
+        return scaled(rows, self.scales[run])
+
+    # -- runs that others go through --------------------------------------------------------------------------------
+
+    @cached_property
+    def elsewhere(self) -> tuple[int, ...]:
+        """Numbers of the runs that workers read (``StreamedParts.workers``)."""
+        return tuple(
+            k for k, run in enumerate(self.runs) if isinstance(run.parts, StreamedParts) and run.parts.elsewhere
+        )
+
+    @property
+    def here(self) -> tuple[int, ...]:
+        """Numbers of the others."""
+        return tuple(k for k in range(len(self.runs)) if k not in self.elsewhere)
+
+    @cached_property
+    def _named(self) -> dict[int, RowsOfRun]:
+        columns = self.base.independent
+        return {k: RowsOfRun.elsewhere(self.model, self.projecting, columns, self.runs[k]) for k in self.elsewhere}
+
+    def summed(self, function: Callable[..., Found], *given: Any, weighted: bool = True) -> Iterator[tuple[int, Found]]:
+        """(number of the run, ``function(RowsOfRun, *given)``) of the runs that workers read, in order of the runs.
+        weighted: by ``scales``."""
+        if not self.elsewhere:
+            return
+        tasks = (
+            (k, function, replace(one, scale=self.scales[k]) if weighted else one, *given)
+            for k, one in self._named.items()
+        )
+        parts = self.runs[self.elsewhere[0]].parts
+        assert isinstance(parts, StreamedParts)
+        with closing(parts.workers.over(numbered, tasks)) as running:
+            yield from sorted(running, key=itemgetter(0))
 
     @property
     def _alike_equations(self) -> list[list[int]]:
@@ -176,18 +207,28 @@ class Problem:
             noise = np.maximum(found, LEAST_PROJECTED_NOISE_FRACTION * found.max())
         return replace(asked, noise=tuple(noise.tolist()))
 
-    def _as_measured(self) -> Iterator[tuple[int, Rows]]:
-        if "_held" in self.__dict__:
-            yield from self.__dict__["_held"]
+    @property
+    def is_held(self) -> bool:
+        """Whether equations were gone through, and kept."""
+        return "_held" in self.__dict__
+
+    def _as_measured(self, runs: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+        runs = tuple(runs)
+        if self.is_held:
+            yield from ((index, packed.rows) for index, packed in self.__dict__["_held"] if index in runs)
             return
-        held, room = list[tuple[int, Rows]](), HELD_ROWS_BYTES
-        for index, run in enumerate(self.runs):
+        keeps = len(runs) == len(self.runs) and not self.formulation.keeps_columns
+        held, room = list[tuple[int, PackedRows]](), HELD_ROWS_BYTES if keeps else -1
+        for index in runs:
+            run = self.runs[index]
             room = room if isinstance(run.parts, tuple) else -1  # of what is read anew, rows are made anew
             try:
                 for rows in self.projecting.rows(self.model, self.pieces(run), self.base.independent):
-                    room -= rows.sides.nbytes
                     if room >= 0:
-                        held.append((index, rows))
+                        held.append((index, packed := PackedRows.of(rows)))
+                        room -= packed.values.nbytes
+                    else:
+                        held.clear()
                     yield index, rows
             except RecordingError as error:
                 raise RecordingError(str(error) if run.name in str(error) else f"{run.name}: {error}") from None
@@ -197,8 +238,12 @@ class Problem:
     @cached_property
     def measured(self) -> Compressed:
         """All equations as measured, in one triangular factor per run, fold and joint; rows are gone through once."""
-        labelled = ((index, self.runs[index].fold(rows.time, self.folds), rows) for index, rows in self._as_measured())
-        found = compress(labelled, self.names, self.joints, len(self.runs), self.folds, self.jobs)
+        here, p, j = self._as_measured(self.here), len(self.names), len(self.joints)
+        labelled = ((index, self.runs[index].fold(rows.time, self.folds), rows) for index, rows in here)
+        parts = [absorbed(labelled, p, j, len(self.runs), self.folds, self.jobs)] if self.here else []
+        for index, part in self.summed(RowsOfRun.absorbed, j, self.folds, weighted=False):
+            parts.append(replace(part, groups=part.groups + index * self.folds))
+        found = Absorbed.together(parts).compressed(self.names, self.joints, self.folds)
         for index, run in enumerate(self.runs):
             mine = found.where(found.run == index)
             for joint, squares, rows in zip(mine.joints, mine.signal, mine.rows.sum(axis=0), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import jit
+from exciter.dynamics.kernels.blocks import jit, kernel
 
 
 @jit
@@ -41,7 +41,7 @@ def reflect(factor, rows, k, dots):
     own[k] = beta
 
 
-@jit
+@kernel
 def absorb(factor, sides, forgetting):
     """factor (p + 1, p + 1) of all instants so far, sides (N, m, p + 1) of N more, one after the other; what was known
     before an instant counts ``forgetting`` times as much after it. Both arrays are overwritten."""

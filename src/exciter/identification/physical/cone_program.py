@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-from scipy import linalg, sparse
+import scipy
+from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.independent_blocks import independent_blocks
@@ -102,8 +103,8 @@ def _in_units(unit: float, a: Array, value: Array, cones: Sequence[Cone]) -> tup
         "semidefinite": lambda size: clarabel.PSDTriangleConeT(_side(size)),
     }
     kinds, p = [made[cone.kind](len(cone.h)) for cone in cones], a.shape[1]
-    identity = sparse.identity(p, format="csc")  # min ½‖x‖² with value − unit a x in the cones
-    solver = clarabel.DefaultSolver(identity, np.zeros(p), sparse.csc_matrix(unit * a), value, kinds, settings)
+    identity = scipy.sparse.identity(p, format="csc")  # min ½‖x‖² with value − unit a x in the cones
+    solver = clarabel.DefaultSolver(identity, np.zeros(p), scipy.sparse.csc_matrix(unit * a), value, kinds, settings)
     solution = solver.solve()
     u = unit * np.array(solution.x)
     inside = np.isfinite(u).all() and _inside(value - a @ u, cones, LARGEST_CONE_VIOLATION)

@@ -34,6 +34,7 @@ from exciter.robot.robot import BASE
 from exciter.robot.spatial import transform_inertia
 from exciter.robot.stated_gravity import ExactGravity, agrees
 from exciter.typing import Array, Index
+from exciter.workers import HERE, Workers
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
@@ -216,29 +217,58 @@ def load_torque(model: DynamicModel, payload: Payload, motion: Motion) -> Array:
 class StreamedParts:
     """Motion and torque of a log, read anew at every ``iter``; in memory are some pieces of it and their margins.
 
-    typical: what open choices of the route are made from; None: the log's first stretch with motion."""
+    typical: what open choices of the route are made from; None: the log's first stretch with motion. workers: who may
+    go through them in the place of this process, where ``chunks`` are those of a file (``LogFile``)."""
 
     chunks: Callable[[], Iterable[Recording]]
     route: StreamingRoute
     typical: Recording | None = None
+    workers: Workers = HERE
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether others go through them."""
+        return not self.workers.here
+
+    def for_worker(self) -> StreamedParts:
+        """What a worker goes through itself, with the very sample that choices are made from: noise, which some
+        equations are weighted by, is told from it, too."""
+        return replace(self, workers=HERE)
 
     def __iter__(self) -> Iterator[Processed]:
         return self.route.stream(self.chunks(), self.typical)
 
 
 @dataclass(frozen=True, eq=False)
+class RepairedChunks:
+    """Pieces of a log, repaired, read anew at every call."""
+
+    chunks: Callable[[], Iterable[Recording]]
+    repairs: Repairs | None = None
+
+    @cached_property
+    def log(self) -> RepairedLog:
+        return RepairedLog(self.chunks, self.repairs)
+
+    def __call__(self) -> Iterable[Recording]:
+        return self.log
+
+
+@dataclass(frozen=True, eq=False)
 class LongLog:
     """A log that is not held: ``repaired`` reads it anew. sample: evenly spread windows of it, which has ``samples`` in
-    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples; stage: that it is of."""
+    all; span [s]: first and last instant; notes: what was repaired; quality: of all samples; stage: that it is of.
+    workers: who may go through it, see ``StreamedParts``."""
 
     name: str
-    repaired: Callable[[], Iterable[Recording]]
+    repaired: RepairedChunks
     sample: Recording
     samples: int
     span: tuple[float, float]
     notes: tuple[Note, ...]
     quality: Quality
     stage: PlannedStage | None = None
+    workers: Workers = HERE
 
     @classmethod
     def of(
@@ -247,14 +277,14 @@ class LongLog:
         name: str,
         model: DynamicModel,
         repairs: Repairs | None = None,
-        *,
         loaded: bool = False,
         planned: Curve | None = None,
         stage: PlannedStage | None = None,
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by;
         loaded: with a load that nobody knows. planned, stage: the motion that was sent, and what it is for."""
-        log, done = RepairedLog(chunks, repairs), RepairTally()
+        repaired, done = RepairedChunks(chunks, repairs), RepairTally()
+        log = repaired.log
         windows, samples, span = list[Windows](), 0, (0.0, 0.0)
 
         def passing() -> Iterator[Recording]:
@@ -275,7 +305,7 @@ class LongLog:
                 raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
         return cls(
             name=name,
-            repaired=lambda: log,
+            repaired=repaired,
             sample=Recording.join(windows[0].windows()),
             samples=samples,
             span=span,
@@ -315,7 +345,8 @@ class LongLog:
         if isinstance(route, StreamingRoute):
             sample = Run.of(self.repaired_sample, route, name=self.name)
             of_parts = dict.fromkeys(one for part in sample.parts for one in part.notes)
-            parts, notes = StreamedParts(self.repaired, route, self.sample), (*self.notes, *why, *of_parts)
+            parts = StreamedParts(self.repaired, route, self.sample, self.workers)
+            notes = (*self.notes, *why, *of_parts)
             return Run(parts, self.name, self.span, about.period, about.payload, self.sample, notes, sample)
         if not isinstance(route, FourierFit):
             raise RecordingError(f"{type(route).__name__} needs the log at once; keep less of it (windows)")

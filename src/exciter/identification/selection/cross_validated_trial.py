@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 
 from exciter.identification.estimators.least_squares import bounded
+from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Compressed, Score, cross_validate
 from exciter.identification.information.information import Information
 from exciter.identification.information.problem import Problem
@@ -70,6 +71,17 @@ class Trial:
     problem: Problem
     values: PriorValues
     offset: float | None = None
+
+    @property
+    def projecting(self) -> Formulation:
+        """How forces of the ground are taken off, see ``Problem.projecting``."""
+        return self.problem.projecting
+
+    def projected(self, projecting: Formulation) -> Trial:
+        """With forces of the ground taken off as in another trial; the same where there are none."""
+        if projecting == self.problem.formulation:
+            return self
+        return replace(self, problem=replace(self.problem, formulation=projecting))
 
     @cached_property
     def reference(self) -> Reference:

@@ -15,6 +15,7 @@ from exciter.experiment.signals.differentiation import HIGHEST_CUTOFF_RATE_FRACT
 from exciter.experiment.signals.equation_rows import ParallelFilter
 from exciter.experiment.signals.low_pass_filter import EDGE_FRACTION, Butterworth
 from exciter.experiment.signals.processed_motion import Processed, motion_band
+from exciter.identification.formulations.formulation import Formulation
 from exciter.identification.information.compressed import Score, simplest_within_error
 from exciter.identification.runs.run import Run, bounded_parts
 from exciter.identification.selection.cross_validated_trial import Choice, Trial
@@ -39,11 +40,15 @@ def choose_route(remake: Remake, trial: Try, band: float, runs: Sequence[Run]) -
     remake = lru_cache(maxsize=1)(remake)  # the lowest cut-off is the first one that is tried
     left = [run.spans for run in remake(FilteredDifferences(min(cutoffs)))]  # all are compared on these instants
     noise: Array | None = None
+    projecting: Formulation | None = None
 
     def scored(route: FilteredDifferences) -> Score:
-        nonlocal noise
+        nonlocal noise, projecting
         tried = trial(tuple(_within(run, spans) for run, spans in zip(remake(route), left, strict=True)))
-        noise = tried.noise(0.1) if noise is None else noise  # one unit for all
+        if projecting is None:  # one way to take off forces of the ground, and one unit, for all
+            projecting = tried.projecting
+        tried = tried.projected(projecting)
+        noise = tried.noise(0.1) if noise is None else noise
         return tried.best_score(CUTOFF_PRIOR_WEIGHTS, noise)
 
     found = {cutoff: scored(FilteredDifferences(cutoff)) for cutoff in cutoffs}

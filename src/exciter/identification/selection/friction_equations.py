@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize
+import scipy
 from scipy.linalg import lapack
 
 from exciter.dynamics.model import DynamicModel
@@ -302,9 +302,11 @@ def _bounded(r: Array, right: Array, free: int) -> Array:
     values[clear] = np.linalg.solve(r[clear], right[clear][..., None])[..., 0]
     for at in zip(*np.nonzero(~clear | (values[..., free:] < 0.0).any(axis=-1)), strict=True):  # a bound holds others
         if free < right.shape[-1]:
-            values[at][free:] = optimize.nnls(r[at][free:, free:], right[at][free:])[0]
+            values[at][free:] = scipy.optimize.nnls(r[at][free:, free:], right[at][free:])[0]
         above = right[at][:free] - r[at][:free, free:] @ values[at][free:]
-        values[at][:free] = (np.linalg.solve if clear[at] else _solved)(r[at][:free, :free], above)
+        if free:
+            own = r[at][:free, :free]
+            values[at][:free] = lapack.dtrtrs(own, above)[0] if clear[at] else _solved(own, above)
     return values
 
 

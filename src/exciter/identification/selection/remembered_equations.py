@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.model import DynamicModel, TermMemory
+from exciter.dynamics.model import DynamicModel
 from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.low_pass_filter import LowPass
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
@@ -27,12 +28,14 @@ from exciter.typing import Array, Index
 
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
-TermEntry = tuple[int, int, int]  # and which of the values of all terms it is
+TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it is, and of which term
 
 
 @dataclass(frozen=True)
 class RememberedDynamic(InverseDynamic):
     """The inverse dynamic model through a filter, without a dead zone, of motions that are held in memory."""
+
+    keeps_columns = True
 
     @cached_property
     def _known(self) -> dict[tuple[int, ...], _KnownColumns]:
@@ -61,6 +64,7 @@ class _KnownColumns:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
         self._columns: dict[Hashable, list[Array]] = {}
+        self._torques: tuple[tuple[Array, ...], list[Rows]] = ((), [])  # as given, and filtered
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
@@ -71,15 +75,16 @@ class _KnownColumns:
         for axis, gravity in enumerate(np.eye(3)):
             self._learn({(axis, *entry): entry for entry in heavy}, gravity)
         terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
-        for index, rows in enumerate(self._torque_and_terms(model, pieces, terms)):
+        self._learn_terms(model, terms)
+        for index, rows in enumerate(self._torque(pieces)):
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
             for joint, k in links:
                 sides[joint, place[k]] = known[joint, k][index]
             for joint, k in heavy:
                 sides[joint, place[k]] += lean @ [known[axis, joint, k][index] for axis in range(3)]
-            for key, (joint, k, _) in terms.items():
+            for key, (joint, k, *_) in terms.items():
                 sides[joint, place[k]] = known[key][index]
-            sides[:, -1] = rows.sides[:, 0, -model.n :].T
+            sides[:, -1] = rows.sides[:, 0].T
             sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
             yield replace(
                 rows,
@@ -108,19 +113,43 @@ class _KnownColumns:
 
         self._filtered(missing, ((piece, values(piece)) for piece in pieces))
 
-    def _torque_and_terms(
-        self, model: DynamicModel, pieces: Sequence[Processed], wanted: Mapping[Hashable, TermEntry]
-    ) -> list[Rows]:
-        """Filtered torques as the last columns, anew: a payload may have been taken off; terms before them are kept."""
-        missing = {key: number for key, (_, _, number) in wanted.items() if key not in self._columns}
+    def _learn_terms(self, model: DynamicModel, wanted: Mapping[Hashable, TermEntry]) -> None:
+        """Columns of joint terms that are not known yet."""
+        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        if not missing:
+            return
+        some = sorted({term for *_, term in missing.values()})
+        ends = np.cumsum([0, *(len(bound.rows) for bound in model.bound)])
+        every = np.concatenate([np.arange(ends[k], ends[k + 1]) for k in some])  # values of those terms alone
+        chosen = np.searchsorted(every, [number for _, _, number, _ in missing.values()])
+        model = replace(model, terms=tuple(model.terms[k] for k in some))
 
-        def values(memory: TermMemory, piece: Processed) -> Iterator[Array]:
-            known = [memory.values(piece.motion)[list(missing.values())]] if missing else []
-            every = np.concatenate([*known, piece.torque.T])
-            return (every[:, part] for part in blocks(len(piece)))
+        parts = (memory.values(piece.motion)[chosen] for memory, piece in remembered_pieces(model, self._pieces))
+        series, (low_pass, rate, windows) = np.concatenate([*parts], axis=1), self._windows
+        found = [low_pass.zero_phase(series[:, seen], rate, axis=1)[:, kept] for seen, kept in windows]
+        self._columns.update({key: [one[k] for one in found] for k, key in enumerate(missing)})
 
-        parts = ((piece, values(memory, piece)) for memory, piece in remembered_pieces(model, pieces))
-        return self._filtered(missing, parts)
+    @cached_property
+    def _windows(self) -> tuple[LowPass, float, list[tuple[slice, slice]]]:
+        """The filter, for which rate [Hz], and what it looks at of all pieces together, with what is kept of that."""
+        rate, limit = self._pieces[0].rate, self._pieces[0].torque_bandwidth
+        starts = np.cumsum([0, *map(len, self._pieces)]).tolist()
+        parts = (
+            _Instants(piece.motion.time[part], start + part.start)
+            for start, piece in zip(starts, self._pieces, strict=False)
+            for part in blocks(len(piece))
+        )
+        found = self._filter.windows(parts, rate, limit)
+        windows = [(slice(seen.first, seen.first + len(seen)), kept) for seen, kept in found]
+        return self._filter.at(rate, limit)[0], rate, windows
+
+    def _torque(self, pieces: Sequence[Processed]) -> list[Rows]:
+        """Filtered torques, anew where they are others: a payload may have been taken off."""
+        given = tuple(piece.torque for piece in pieces)
+        if len(given) != len(self._torques[0]) or any(a is not b for a, b in zip(given, self._torques[0], strict=True)):
+            parts = ((piece, (piece.torque.T[:, part] for part in blocks(len(piece)))) for piece in pieces)
+            self._torques = given, self._filtered((), parts)
+        return self._torques[1]
 
     def _filtered(self, keys: Iterable[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
         """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
@@ -137,6 +166,25 @@ class _KnownColumns:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Instants:
+    """Times [s] that follow each other, the first of which has a number."""
+
+    time: Array
+    first: int
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, part: slice) -> _Instants:
+        start, stop, _ = part.indices(len(self.time))
+        return _Instants(self.time[start:stop], self.first + start)
+
+    @staticmethod
+    def join(parts: Sequence[_Instants]) -> _Instants:
+        return _Instants(np.concatenate([part.time for part in parts]), parts[0].first)
+
+
 def _at_rest(piece: Processed) -> Processed:
     zero = np.zeros_like(piece.motion.q)
     return replace(piece, motion=replace(piece.motion, qd=zero, qdd=zero))
@@ -145,14 +193,14 @@ def _at_rest(piece: Processed) -> Processed:
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:
     """By what a column depends on: term, joint, which of the term's columns for that joint, and gravity."""
     found, number = dict[Hashable, TermEntry](), count()
-    for term, (bound, at) in zip(model.terms, model.term_columns, strict=True):
+    for which, (term, (bound, at)) in enumerate(zip(model.terms, model.term_columns, strict=True)):
         kind: Any = term.term if isinstance(term, LabelledTerm) else term
         gravity = tuple(model.robot.gravity)
         if isinstance(kind, FRICTION_TERMS):
             kind, gravity = on_joints(kind, None), gravity if isinstance(kind, LoadFriction) else ()
         seen = Counter[int]()
         for joint, column in bound.rows:
-            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number)
+            found[_hashable(kind), joint, seen[joint], gravity] = joint, at.start + column, next(number), which
             seen[joint] += 1
     return found
 

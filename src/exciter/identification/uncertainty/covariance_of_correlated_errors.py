@@ -12,18 +12,20 @@ S A⁻¹ B A⁻¹ Sᵀ + s² (1 − H)² with H = S A⁻¹ Sᵀ. Or weaker, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy import fft, linalg, optimize
+import scipy
+from scipy import linalg
 
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import OverlappedPiece, overlapped
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.identification.information.problem import Problem
+from exciter.identification.information.rows_of_run import RowsOfRun
 from exciter.identification.physical.penalised_fit import PhysicalEstimate
 from exciter.identification.stages.stage_weights import StagedEstimate, StagedProblem
 from exciter.identification.uncertainty.residual_autocorrelation import (
@@ -140,20 +142,17 @@ class StationaryErrors(CorrelatedErrors):
         kernels = {c.rate: self._kernel(c, taper, fit.weights) for c, taper in residuals.tapered}
         factors, f = fit.compressed.by_piece, len(fit.free)
         columns = tuple(np.flatnonzero(np.isin(fit.free, own[:-1])) for own in factors.own)
-        total, alone, slow = np.zeros((f, f)), *([np.zeros((len(c), len(c))) for c in columns] for _ in range(2))
-        projected = False
-        for rate, parts in stretches(equations.rows(), residuals.block):
-            kernel = kernels[rate]
-            for piece in overlapped(parts, kernel.shape[2] // 2 + 1):
-                projected = projected or piece.whole.left is not None
-                for first, second, block in _products_of_joints(piece, fit.free, columns, kernel, self.across_joints):
-                    if first == second:
-                        alone[first] += block
-                    else:
-                        total[np.ix_(columns[first], columns[second])] += block
-                        total[np.ix_(columns[second], columns[first])] += block.T
-                for one, rows in zip(slow, _inner_rows(piece, fit.free, columns), strict=True):
-                    one += rows @ rows.T
+        how = MeatSettings(residuals.block, fit.free, columns, tuple(kernels.items()), self.across_joints)
+        if isinstance(equations, Problem) and equations.elsewhere:
+            parts = [meat_of(equations.rows_of(equations.here), how)]
+            parts += [one for _, one in equations.summed(meat_of_run, how)]
+        else:
+            parts = [meat_of(equations.rows(), how)]
+        total, projected = sum((part.total for part in parts), np.zeros((f, f))), any(part.projected for part in parts)
+        alone, slow = (
+            [sum(one) for one in zip(*some, strict=True)]
+            for some in zip(*((p.alone, p.slow) for p in parts), strict=True)
+        )
         for j, one in enumerate(alone):
             total[np.ix_(columns[j], columns[j])] += one
         if projected:
@@ -203,6 +202,52 @@ class StationaryErrors(CorrelatedErrors):
         return np.ascontiguousarray(np.concatenate([before, after]).transpose(1, 2, 0))
 
 
+@dataclass(frozen=True, eq=False)
+class MeatSettings:
+    """block [s]: of rows that are put together; free (f,): columns that were estimated; columns: of them those that a
+    joint has; kernels: of each rate [Hz] (J, J, 2L + 1); across: between joints, too."""
+
+    block: float
+    free: Index
+    columns: tuple[Index, ...]
+    kernels: tuple[tuple[float, Array], ...]
+    across: bool
+
+
+@dataclass(frozen=True, eq=False)
+class MeatSums:
+    """Of some runs: products between joints (f, f), of each joint by itself, and of its blocks; whether unknown forces
+    were taken off."""
+
+    total: Array
+    alone: tuple[Array, ...]
+    slow: tuple[Array, ...]
+    projected: bool
+
+
+def meat_of_run(rows: RowsOfRun, how: MeatSettings) -> MeatSums:
+    """What one run adds."""
+    return meat_of(((0, one) for one in rows.rows()), how)
+
+
+def meat_of(equations: Iterable[tuple[int, Rows]], how: MeatSettings) -> MeatSums:
+    f, columns, kernels, projected = len(how.free), how.columns, dict(how.kernels), False
+    total, alone, slow = np.zeros((f, f)), *([np.zeros((len(c), len(c))) for c in columns] for _ in range(2))
+    for rate, parts in stretches(equations, how.block):
+        kernel = kernels[rate]
+        for piece in overlapped(parts, kernel.shape[2] // 2 + 1):
+            projected = projected or piece.whole.left is not None
+            for first, second, block in _products_of_joints(piece, how.free, columns, kernel, how.across):
+                if first == second:
+                    alone[first] += block
+                else:
+                    total[np.ix_(columns[first], columns[second])] += block
+                    total[np.ix_(columns[second], columns[first])] += block.T
+            for one, rows in zip(slow, _inner_rows(piece, how.free, columns), strict=True):
+                one += rows @ rows.T
+    return MeatSums(total=total, alone=tuple(alone), slow=tuple(slow), projected=projected)
+
+
 def _inner_rows(piece: OverlappedPiece[Rows], free: Index, columns: Sequence[Index]) -> list[Array]:
     """W_jᵀ of the inner rows of a piece."""
     sides = by_time(piece.whole)
@@ -214,16 +259,16 @@ def _products_of_joints(
 ) -> Iterator[tuple[int, int, Array]]:
     """j ≤ l and W_jᵀ (c_jl * W_l) for the inner rows of a piece."""
     sides, reach, inner = by_time(piece.whole), kernel.shape[2] // 2, _inner_rows(piece, free, columns)
-    size = fft.next_fast_len(sides.shape[2] + reach, real=True)
+    size = scipy.fft.next_fast_len(sides.shape[2] + reach, real=True)
     for second, own in enumerate(columns):
         wrapped = np.zeros((len(kernel), size))  # the middle of the kernel is lag zero
         wrapped[:, : reach + 1] = kernel[:, second, reach:]
         if reach:
             wrapped[:, -reach:] = kernel[:, second, :reach]
-        response = fft.rfft(wrapped)  # (J, F)
-        spectrum = fft.rfft(sides[second, free[own]], size)
+        response = scipy.fft.rfft(wrapped)  # (J, F)
+        spectrum = scipy.fft.rfft(sides[second, free[own]], size)
         for first in range(second + 1) if across else (second,):
-            alike = fft.irfft(spectrum * response[first], size)[:, piece.inner]
+            alike = scipy.fft.irfft(spectrum * response[first], size)[:, piece.inner]
             yield first, second, inner[first] @ alike.T
 
 
@@ -446,4 +491,4 @@ def _off(prior: Array, values: Array, covariance: Array, reach: Array, beside: A
         return float((counts * (squares / (noise + s * seen**2) - 1.0)).sum()) + known
 
     most = 1.0 + 2.0 * float((squares / seen**2).max(initial=0.0))  # there all of it is less than expected
-    return float(np.exp(optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))
+    return float(np.exp(scipy.optimize.brentq(too_large, -np.log(1e6), np.log(most), rtol=1e-6)))

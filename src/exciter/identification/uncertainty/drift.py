@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import repeat
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.errors import ParameterError
 from exciter.identification.information.problem import Problem
@@ -138,7 +138,7 @@ class Drifting(FurtherColumns):
         return tuple(shifts), max(end, 1e-300)
 
     def further(self) -> Iterator[Array]:
-        (shifts, seconds), constants = self.clock, self.signal(lambda piece: np.ones_like(piece.torque))
+        (shifts, seconds), constants = self.clock, self.signal()
         if all(candidate.column >= 0 for candidate in self.candidates):
             constants = repeat(NO_CONSTANT)
         for (index, rows), constant in zip(self.problem.rows(), constants, strict=False):
@@ -160,7 +160,7 @@ class Drifting(FurtherColumns):
         fit = LinearFit.of(self.compressed, values, noise, np.arange(len(values)))
         found = sandwich(self, fit, errors)
         std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
-        p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.freedom)
+        p_values = 2.0 * scipy.stats.t.sf(np.abs(values) / std, found.freedom)
         first, names = len(self.problem.names), self.problem.model.robot.joint_names
         return tuple(
             Drift(

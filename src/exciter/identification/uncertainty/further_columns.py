@@ -7,7 +7,7 @@ covariance that holds for correlated errors."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -86,11 +86,22 @@ class FurtherColumns(ABC):
         labelled = ((index, np.zeros(len(rows), dtype=np.int64), rows) for index, rows in self.rows())
         return compress(labelled, self.names, self.joints, len(self.problem.runs), 1)
 
-    def signal(self, made: Callable[[Processed], Array]) -> Iterator[Array]:
-        """(J, N) piece by piece: a torque (N, n) that is made of pieces of motion, as the equations have it."""
+    def made(self, piece: Processed) -> Array:
+        """(N, n) a torque that is made of a piece of motion, where columns are made of one; of 1 unless told."""
+        return np.ones_like(piece.torque)
+
+    def signal(self) -> Iterator[Array]:
+        """(J, N) piece by piece: ``made``, as the equations have it; kept where these are."""
+        if not self.problem.is_held:
+            return self._signal()
+        if "_made" not in self.__dict__:
+            self.__dict__["_made"] = tuple(self._signal())
+        return iter(self.__dict__["_made"])
+
+    def _signal(self) -> Iterator[Array]:
         problem = self.problem
         for index, run in enumerate(problem.runs):
-            torques = (replace(piece, torque=made(piece)) for piece in problem.pieces(run))
+            torques = (replace(piece, torque=self.made(piece)) for piece in problem.pieces(run))
             for rows in problem.projecting.rows(problem.model, torques, NO_COLUMNS):
                 yield problem.weighted(index, rows).y.T
 
@@ -109,9 +120,9 @@ class FurtherColumns(ABC):
         fit = LinearFit(self.compressed, values, weights, np.arange(len(values)), root)
         return values, pulled(self, fit, known, errors)
 
-    def values(self, weights: Array, prior: Array | None) -> Array:
-        """The values alone."""
-        information, _ = self._information(weights, prior)
+    def values(self, weights: Array, prior: Array | None, further: Sequence[int]) -> Array:
+        """The values alone, with some of the further columns; the others are left out."""
+        information, _ = self._information(weights, prior, further)
         return np.asarray(linalg.solve_triangular(information.r, information.z))
 
     def taken(self, weights: Array, prior: Array | None) -> Array:
@@ -120,10 +131,15 @@ class FurtherColumns(ABC):
         p = len(self.problem.names)
         return np.asarray(linalg.solve_triangular(information.r[:p, :p], information.r[:p, p:]))
 
-    def _information(self, weights: Array, prior: Array | None) -> tuple[Information, Array]:
-        known = np.zeros((0 if prior is None else len(prior), len(self.names) + 1))
+    def _information(
+        self, weights: Array, prior: Array | None, further: Sequence[int] | None = None
+    ) -> tuple[Information, Array]:
+        compressed, p = self.compressed, len(self.problem.names)
+        if further is not None:
+            compressed = compressed.columns([*range(p), *(p + k for k in further)])
+        known = np.zeros((0 if prior is None else len(prior), len(compressed.parameters) + 1))
         if prior is not None:
             known[:, : prior.shape[1] - 1], known[:, -1] = prior[:, :-1], prior[:, -1]
-        information = self.compressed.enough().information(weights).add(known[:, :-1], known[:, -1])
-        information.refuse_singular(self.names)
+        information = compressed.enough().information(weights).add(known[:, :-1], known[:, -1])
+        information.refuse_singular(compressed.parameters)
         return information, known

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.processed_motion import Processed
@@ -79,12 +79,12 @@ class _WithLowSpeedFriction(FurtherColumns):
         return tuple(f"friction of {self.joints[j]} at low speed" for j in self.at)
 
     def further(self) -> Iterator[Array]:
-        for column in self.signal(self._column):
+        for column in self.signal():
             more = np.zeros((len(self.joints), len(self.at), column.shape[1]))
             more[self.at, range(len(self.at))] = column[list(self.at)]
             yield more
 
-    def _column(self, piece: Processed) -> Array:
+    def made(self, piece: Processed) -> Array:
         qd = piece.motion.qd
         return np.asarray(np.sign(qd) * np.exp(-((qd / self.speed) ** 2)))
 
@@ -110,7 +110,7 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
         return None
     missing = dict[int, MissingFriction]()
     std = np.sqrt(np.maximum(found.covariance.diagonal(), 1e-300))
-    p_values = 2.0 * stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
+    p_values = 2.0 * scipy.stats.t.sf(np.abs(values) / std, found.sandwich.freedom)
     for k, j in enumerate(every.at, start=first):
         share = every.power(k, j) * (values[k] / fit.noise[j]) ** 2
         if p_values[k] * len(every.at) < level and share > LEAST_MISSING_SHARE:
@@ -124,5 +124,6 @@ def find_missing(problem: Problem, estimate: Estimate, level: float = MISSING_FA
             )
     if not missing:
         return None
-    let_in, without = (replace(every, at=at).values(fit.weights, fit.prior)[:first] for at in (tuple(missing), ()))
+    surely = [every.at.index(j) for j in missing]
+    let_in, without = (every.values(fit.weights, fit.prior, some)[:first] for some in (surely, ()))
     return ModelError(missing=tuple(sorted(missing.values(), key=lambda one: one.p_value)), change=let_in - without)

@@ -83,8 +83,8 @@ def drawn_noise(piece: Processed, rng: np.random.Generator) -> Array:
     """(3, N, n) errors of q, q̇ and q̈: white, through the filter that positions went through; of a fitted series those
     of its coefficients."""
     if piece.series is not None or not np.isfinite(piece.position_bandwidth):
-        found = motion_errors(piece, piece.motion.time, rng)
-        return np.zeros((3, *piece.motion.q.shape)) if found is None else found
+        drawn = motion_errors(piece, piece.motion.time)
+        return np.zeros((3, *piece.motion.q.shape)) if drawn is None else drawn(rng)
     low_pass, count = Butterworth(piece.position_bandwidth), len(piece)
     beyond = low_pass.settle(piece.rate) + 1  # of the ends
     white = rng.standard_normal((count + 2 * beyond, piece.motion.n))

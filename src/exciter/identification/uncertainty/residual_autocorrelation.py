@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
-from scipy import fft, linalg, stats
+import scipy
+from scipy import linalg
 
 from exciter.errors import ParameterError
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.resample import peeked, segments
 from exciter.identification.information.compressed import Compressed
 from exciter.identification.information.estimate import Estimate
+from exciter.identification.information.problem import Problem
+from exciter.identification.information.rows_of_run import RowsOfRun
 from exciter.typing import Array, Index
 
 MOST_CORRELATION_LAGS = 2048  #: lags that are looked at; errors that are alike for longer are said to be so
@@ -37,6 +41,7 @@ ERROR_GAP_INTERVALS = 1.5  #: intervals between samples, beyond which errors hav
 SAME_ESTIMATE_SIGMAS = 0.01  # σ: an estimate this close to that of least squares is the one of least squares
 ESTIMATE_ROUNDING_FRACTION = 1e-9  # of the parameters over their σ: the same for data without noise
 Sums = tuple[Array, Array, Array, Array]
+RatedSums = tuple[tuple[float, Sums], ...]  #: by the rate of the rows [Hz]
 WHITENESS_TEST_LAGS = 20  # that the test looks at
 WHITENESS_TEST_LEVEL = 0.01  # of the test
 SLOW_BAND_SHARE = 0.1  # of the band: the share of power there is reported
@@ -293,18 +298,42 @@ def correlations(equations: LinearEquations, fit: LinearFit, block: float = 0.0)
     """Of the residuals of a fit, one for every rate among the rows; block [s]: of blocks of rows, see ``stretches``."""
     combinations = np.vstack([np.pad(_probes(fit), ((0, 0), (0, 1))), np.append(-fit.values, 1.0)])
     most = most_lags(fit.compressed.fewest_instants)
-    found = correlations_at(stretches(equations.rows(), block, combinations), most)
+    here, elsewhere = equations.rows, list[RatedSums]()
+    if isinstance(equations, Problem) and equations.elsewhere:
+        here = partial(equations.rows_of, equations.here)
+        elsewhere = [sums for _, sums in equations.summed(sums_of_run, block, combinations, most)]
+    found = _correlations((_sums(stretches(here(), block, combinations), most), *elsewhere))
     return tuple(replace(c, leverage=c.leverage / fit.weights**2) for c in found)
 
 
 def correlations_at(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> tuple[Correlation, ...]:
     """Of stretches at their rates, y being the residual and W what the leverage is of; lags up to ``most``."""
+    return _correlations([_sums(found, most)])
+
+
+def sums_of_run(rows: RowsOfRun, block: float, combinations: Array, most: int) -> RatedSums:
+    """What one run adds."""
+    return _sums(stretches(((0, one) for one in rows.rows()), block, combinations), most)
+
+
+def _sums(found: Iterable[tuple[float, Iterable[Rows]]], most: int) -> RatedSums:
     sums: dict[float, Sums] = {}
     for rate, pieces in found:
         for more in _lagged(pieces, most):
-            before = sums.get(rate)
-            kept = (np.zeros(1),) * len(more) if before is None else before
-            sums[rate] = (kept[0] + more[0], kept[1] + more[1], kept[2] + more[2], kept[3] + more[3])
+            sums[rate] = _plus(sums.get(rate), more)
+    return tuple(sums.items())
+
+
+def _plus(before: Sums | None, more: Sums) -> Sums:
+    if before is None:
+        return more
+    return before[0] + more[0], before[1] + more[1], before[2] + more[2], before[3] + more[3]
+
+
+def _correlations(parts: Iterable[RatedSums]) -> tuple[Correlation, ...]:
+    sums: dict[float, Sums] = {}
+    for rate, more in chain.from_iterable(parts):
+        sums[rate] = _plus(sums.get(rate), more)
     return tuple(
         Correlation(
             rate=rate,
@@ -356,13 +385,13 @@ def _lagged(pieces: Iterable[Rows], most: int) -> Iterator[Sums]:
 def _products(before: Array | None, now: Array, most: int) -> tuple[tuple[Array, Array], Array]:
     """Of (J, m + 1, M), residuals last: sums of ``now`` with itself and before; and what the next one needs of both."""
     whole = now if before is None else np.concatenate([before, now], axis=2)
-    size = fft.next_fast_len(whole.shape[2] + most + 1, real=True)
-    earlier = fft.rfft(whole, size)
-    later = earlier if before is None else fft.rfft(np.pad(now, ((0, 0), (0, 0), (before.shape[2], 0))), size)
+    size = scipy.fft.next_fast_len(whole.shape[2] + most + 1, real=True)
+    earlier = scipy.fft.rfft(whole, size)
+    later = earlier if before is None else scipy.fft.rfft(np.pad(now, ((0, 0), (0, 0), (before.shape[2], 0))), size)
     pairs = later[:, None, -1] * earlier[None, :, -1].conj()
     own = (later[:, :-1] * earlier[:, :-1].conj()).sum(axis=1)
-    covariance = fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
-    leverage = fft.irfft(own, size)[..., : most + 1].T
+    covariance = scipy.fft.irfft(pairs, size)[..., : most + 1].transpose(2, 0, 1)
+    leverage = scipy.fft.irfft(own, size)[..., : most + 1].T
     return (covariance, leverage), whole[..., max(0, whole.shape[2] - most) :]
 
 
@@ -418,7 +447,7 @@ def _of_joint(found: Correlation, j: int, joint: str) -> Whiteness:
     return Whiteness(
         joint=joint,
         neighbour=float(rho[1]),
-        p_value=float(stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
+        p_value=float(scipy.stats.chi2.sf(statistic, lags)) if lags > 0 else 1.0,  # nothing to compare
         fades=fading.lag / found.rate if fading.faded else float("inf"),
         slow=float(np.clip(slow, 0.0, 1.0)),
         interval=1.0 / found.rate,

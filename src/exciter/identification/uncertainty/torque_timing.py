@@ -62,10 +62,10 @@ class _WithDelay(FurtherColumns):
         return ("delay of torques",)
 
     def further(self) -> Iterator[Array]:
-        for column in self.signal(self._column):
+        for column in self.signal():
             yield column[:, None]
 
-    def _column(self, piece: Processed) -> Array:
+    def made(self, piece: Processed) -> Array:
         motion = piece.motion
         if len(motion) < 2:
             return np.zeros_like(piece.torque)

@@ -106,7 +106,7 @@
       const unit = data.xLabel.match(/ \[(.*)\]$/) ? " " + data.xLabel.match(/ \[(.*)\]$/)[1] : ""; // of the instant under the pointer
       const minus = (_, values) => values.map((v) => v === null ? "" : short(v));
       const powers = (_, values) => values.map((v) => v === null ? "" : power(v));
-      const path = (k) => shown.lines[k].points ? { paths: () => null, points: { show: true, size: 3.5, width: 0, fill: shown.lines[k].colour } }
+      const path = (k) => shown.lines[k].points ? { paths: () => null, points: { show: true, size: 2.2 * shown.lines[k].width, width: 0, fill: shown.lines[k].colour } }
         : data.steps ? { paths: uPlot.paths.stepped({ align: 1 }) }
         : data.bars ? { paths: bars(k, shown.lines.length), width: 3.5 } : {};
       const [low, high] = data.band ?? [-1, -1]; // the legend names the band once, with both ends

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from exciter.dynamics.kernels.blocks import jit_exact as jit  # NaN must be seen
+from exciter.dynamics.kernels.blocks import kernel_exact as kernel
 
 PATIENCE = 10  # blocks of changes that do not leave fewer contradictions, before joints change one at a time
 MOST_SYSTEMS = 1000  # far beyond what is met; then friction is left within its bounds
@@ -90,7 +91,7 @@ def going_to(mass, free, qd, bound, step, going, friction, qdd, moving, part, x)
     return True
 
 
-@jit
+@kernel
 def accelerated(mass, free, qd, bound, step, going, friction, qdd):
     """q̈ and dry friction (m,) in place, of M (m, m) and of the forces besides dry friction; going (m,): zero where a
     joint rested before, and where it is found to. False where M is not positive definite."""

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import jit_exact as jit
+from exciter.dynamics.kernels.blocks import kernel_exact as kernel
 from exciter.experiment.virtual.kernels import dry_friction
 
 accelerated = dry_friction.accelerated
 
 
-@jit
+@kernel
 def placed(body, joint, ratio, offset, u, ud, qpos, qvel):
     """q, q̇ (nb,) of the tree in place, of u, u̇ (m,)."""
-    qpos[:] = offset
+    for k in range(qpos.size):
+        qpos[k] = offset[k]
     qvel[:] = 0.0
     for k in range(body.size):
         qpos[body[k]] += ratio[k] * u[joint[k]]
         qvel[body[k]] += ratio[k] * ud[joint[k]]
 
 
-@jit
+@kernel
 def forward(body, joint, ratio, whole, bias, passive, rotor, damping, bound, step, ud, applied, going, held, udd):
     """ü and −(dry friction) (m,) in place, of M (nb, nb) and the forces of the tree (nb,); False where the inertia
     matrix is not positive definite."""

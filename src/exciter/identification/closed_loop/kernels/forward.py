@@ -19,6 +19,7 @@ import numpy as np
 
 from exciter.dynamics.kernels.blocks import cross
 from exciter.dynamics.kernels.blocks import jit_exact as jit  # NaN must be seen
+from exciter.dynamics.kernels.blocks import kernel_exact as kernel
 from exciter.identification.closed_loop.kernels import joint_numbers as row
 
 MOST_FRICTION_SWEEPS = 200  # of the search for friction forces when joints rest
@@ -295,13 +296,13 @@ def accelerate(arm, q, qd, torque, step, work, qdd):
     return True
 
 
-@jit
+@kernel
 def look(arm, q, qd, torque, step, qdd):
     """q̈ (n,) in place; False where M is not positive definite."""
     return accelerate(arm, q, qd, torque, step, memory(q.size, arm), qdd)
 
 
-@jit
+@kernel
 def advance(arm, q, qd, torque, step, count, late):
     """q, q̇ (n,) in place after ``count`` steps and ``late`` seconds with the torque held (Runge and Kutta, order 4);
     False where M is not positive definite."""

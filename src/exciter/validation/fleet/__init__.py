@@ -1,0 +1,1 @@
+"""Many robots of one type: what the type is, and who differs from it."""

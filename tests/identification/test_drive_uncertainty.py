@@ -1,0 +1,47 @@
+"""σ of drives: degrees of freedom of a variance that is summed over lags; commands that a log lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from exciter.identification.actuators.lost_commands import with_lost_commands
+from exciter.identification.actuators.score_covariance import correlated_scores, window_freedom
+
+DRAWS = 400
+
+
+@pytest.mark.parametrize(("lags", "lasting"), [(0, 0.0), (10, 0.0), (40, 0.8)])
+@pytest.mark.parametrize("shape", ["even", "rare"])
+def test_degrees_of_freedom_are_those_of_the_scatter(lags, lasting, shape):
+    """2 mean²/variance of the estimated variance, of errors that are drawn; few where few samples count."""
+    rng, n = np.random.default_rng(1), 1000
+    size = np.ones((n, 1)) if shape == "even" else np.exp(-0.5 * ((np.arange(n) - 300.0) / 30.0) ** 2)[:, None]
+    halves = [size[: n // 2], size[n // 2 :]]
+    found = np.empty(DRAWS)
+    for k in range(DRAWS):
+        errors = signal.lfilter([1.0], [1.0, -lasting], rng.normal(size=(n, 1)), axis=0)
+        found[k] = correlated_scores(np.split(size * errors, 2), lags)[0, 0]
+    scatter = 2.0 * found.mean() ** 2 / found.var()
+    told = window_freedom([half**2 for half in halves], lags)[0]
+    assert told == pytest.approx(scatter, rel=0.3)
+
+
+def test_lags_over_whole_stretches_leave_as_many_as_there_are():
+    assert window_freedom([np.ones((50, 1))] * 7, 10**6)[0] == pytest.approx(7.0, rel=1e-3)
+
+
+def test_commands_of_lost_samples_are_filled_where_they_are_smooth():
+    time, rng = np.arange(400) / 200.0, np.random.default_rng(0)
+    smooth, jumps = np.sin(2 * np.pi * 3.0 * time), np.repeat(rng.normal(size=40), 10)
+    kept = rng.random(len(time)) > 0.05
+    kept[[0, 1, -2, -1]] = True
+    command = np.column_stack([smooth, jumps])
+    instants, filled = with_lost_commands(time[kept], command[kept])
+    assert instants == pytest.approx(time)
+    assert np.abs(filled[:, 0] - smooth).max() < 1e-4 < np.abs(np.interp(time, time[kept], smooth[kept]) - smooth).max()
+    np.testing.assert_allclose(filled[:, 1], np.interp(time, time[kept], jumps[kept]), atol=1e-12)
+    same, untouched = with_lost_commands(time, command)
+    assert same is time
+    assert untouched is command
