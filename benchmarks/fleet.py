@@ -1,7 +1,7 @@
 """A fleet of virtual robots with a few defective ones: who is named, why, how many false alarms, what a robot costs.
 
     python benchmarks/fleet.py [--robots 200] [--defective 5] [--seeds 0 …] [--robot puma560] [--friction-spread 0.1]
-                               [--draws 40] [--jobs 1] [--keep DIR] [--json FILE]
+                               [--draws 40] [--ripple 0.4] [--play 0.001] [--jobs 1] [--keep DIR] [--json FILE]
 
 The type is a robot drawn near its description (masses, sizes and places ±10 %, friction ±20 %), each robot of it is
 drawn around the type: bodies ±2 %, friction and rotors by ``--friction-spread``. All run one certified motion in closed
@@ -11,8 +11,9 @@ Defective by draw, at least one of each kind, on a joint that is drawn:
 - friction +50 %, viscous and Coulomb, of one joint;
 - a wrong payload, 10 … 20 % of the mass of the moving arm beyond the second joint, some centimetres off the flange;
 - a worn gear: viscous +40 % and Coulomb +25 % in the simulation, and what a log shows beside that: dry friction that
-  rises and falls by 40 % along the joint, in the measured torque, and play of 1 mrad between motor and link, by the
-  sign of the torque, in the measured position (put on the log after the simulation, whose plant has neither).
+  rises and falls along the joint (``--ripple``, 40 % of it), in the measured torque, and play between motor and link
+  (``--play``, 1 mrad), by the sign of the torque, in the measured position (put on the log after the simulation, whose
+  plant has neither).
 
 Nothing of this is known to ``exciter fleet``: it gets logs, the description and the settings that are usual.
 
@@ -54,7 +55,7 @@ KINDS = (FRICTION, PAYLOAD, WORN)
 TYPE_SPREAD, BODY_SPREAD = Spread(bodies=0.1, friction=0.2), 0.02
 RATE_HZ = 200.0
 LOAD_SHARES, LOAD_OFFSET_M = (0.1, 0.2), 0.05
-WORN_VISCOUS, WORN_COULOMB, WORN_RIPPLE, WORN_PLAY = 1.4, 1.25, 0.4, 1e-3
+WORN_VISCOUS, WORN_COULOMB = 1.4, 1.25
 RIPPLES_PER_RADIAN = 12.0
 
 
@@ -111,33 +112,44 @@ def load_of(robot: Robot, defect: Defect | None) -> Payload | None:
     return Payload(carrying_frame(robot), defect.mass, defect.centre, inertia)
 
 
-def worn(made: Simulated, defect: Defect, coulomb: float) -> ex.Recording:
-    """What the log of a worn gear shows beside more friction."""
+def worn(made: Simulated, defect: Defect, ripple: float, play: float) -> ex.Recording:
+    """What the log of a worn gear shows beside more friction; ripple [N·m], play [rad]."""
     j, log = defect.joint, made.recording
     torque, q = log.torque.copy(), log.q.copy()
     motion = made.motion
-    torque[:, j] += WORN_RIPPLE * coulomb * np.sign(motion.qd[:, j]) * np.cos(RIPPLES_PER_RADIAN * motion.q[:, j])
+    torque[:, j] += ripple * np.sign(motion.qd[:, j]) * np.cos(RIPPLES_PER_RADIAN * motion.q[:, j])
     at_link = made.link_torque[:, j]
-    q[:, j] += 0.5 * WORN_PLAY * np.tanh(at_link / (0.1 * np.abs(at_link).max()))
+    q[:, j] += 0.5 * play * np.tanh(at_link / (0.1 * np.abs(at_link).max()))
     return replace(log, torque=torque, q=q)
 
 
 def written_logs(robot: Robot, curve: Any, options: argparse.Namespace, seed: int, place: Path) -> dict[int, Defect]:
     """A log for each robot, as place/NAME/log.csv; who is defective."""
     bad = defects(robot, options.robots, options.defective, np.random.default_rng(seed))
-    tasks = [(robot, curve, k, seed, options.friction_spread, bad.get(k), place) for k in range(options.robots)]
+    wear = (options.ripple, options.play)
+    tasks = [(robot, curve, k, seed, options.friction_spread, bad.get(k), wear, place) for k in range(options.robots)]
     for _ in Processes(options.jobs).over(written_log, tasks):
         pass
     return bad
 
 
-def written_log(robot: Robot, curve: Any, k: int, seed: int, spread: float, defect: Defect | None, place: Path) -> int:
+def written_log(
+    robot: Robot,
+    curve: Any,
+    k: int,
+    seed: int,
+    spread: float,
+    defect: Defect | None,
+    wear: tuple[float, float],
+    place: Path,
+) -> int:
+    """wear: size of the ripple over Coulomb friction, and play [rad], of a worn gear."""
     truth = truth_of(type_of(robot, seed), k, seed, spread, defect)
     virtual = VirtualRobot(robot, truth, sampling=Sampling(rate=RATE_HZ), payload=load_of(robot, defect))
     made = virtual.run(curve, periods=1, seed=1000 * (seed + 1) + k)
     log = made.recording
     if defect is not None and defect.kind == WORN:
-        log = worn(made, defect, truth.friction.coulomb[defect.joint])
+        log = worn(made, defect, wear[0] * truth.friction.coulomb[defect.joint], wear[1])
     log = replace(log, about=replace(log.about, payload=None))  # nobody says so
     log.save(place / name_of(k) / "log.csv")
     return k
@@ -232,6 +244,8 @@ def main() -> None:
     parser.add_argument("--robot", default="puma560")
     parser.add_argument("--friction-spread", type=float, default=0.1)
     parser.add_argument("--period", type=float, default=8.0)
+    parser.add_argument("--ripple", type=float, default=0.4)
+    parser.add_argument("--play", type=float, default=1e-3)
     parser.add_argument("--draws", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path)
@@ -249,8 +263,8 @@ def main() -> None:
             content = {"description": options.robot, "folders": [str(home / "logs")]}
             made = ex.fleet(content, home / "fleet", workers=Processes(options.jobs))
             cost, wall = spent() - middle, time.perf_counter() - clock
-            print(f"seed {seed}: {options.robots} {options.robot}, logs of {curve.duration:.3g} s at {RATE_HZ:g} Hz")
-            print(f"  friction of robots ±{100 * options.friction_spread:g} %")
+            told_of = f"logs of {curve.duration:.3g} s at {RATE_HZ:g} Hz, friction ±{100 * options.friction_spread:g} %"
+            print(f"seed {seed}: {options.robots} robots {options.robot}, {told_of}")
             found = told(made, bad, robot)
             again = spent()
             ex.fleet(content, home / "fleet")

@@ -124,6 +124,7 @@ COMMANDS = (
     "slow",
     "simulate",
     "campaign",
+    "fleet",
     "inspect",
     "identify",
     "actuators",

@@ -9,16 +9,22 @@ import numpy as np
 import pytest
 
 from exciter.dynamics.dynamics import Dynamics
+from exciter.dynamics.model import DynamicModel
 from exciter.excitation.constraints.collision import CapsuleDistance, Round, Wall
 from exciter.excitation.constraints.ground import mounting_plane
 from exciter.excitation.constraints.workspace import InsideSphere
+from exciter.parameters.terms import Coulomb, Offset, Viscous
 from exciter.report import design_report
+from exciter.report.fleet_report import TypeShown, fleet_page
 from exciter.report.identification.report import identification_page
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
 from exciter.robot.spatial import upright
+from exciter.validation.fleet.groups import ParameterGroups
+from exciter.validation.fleet.type_comparison import compare_robots
 from exciter.validation.validation import ValidationVerdict
 from support.browser import Browser, find_browser
+from support.fleets import fleet_of
 from support.meshes import meshed_arm
 from support.report_designs import EVIL, designed
 from support.report_identifications import Identified, identified, quality_of
@@ -358,3 +364,50 @@ def test_identification_dark_and_printed(browser, arm_report):
     assert browser.evaluate(scrolls)
     browser.send("Emulation.setEmulatedMedia", media="")
     assert browser.errors == []
+
+
+# -- the report of a fleet ---------------------------------------------------------------------------------------------
+
+
+def test_fleet_is_shown_without_complaint_and_its_map_is_read(browser, tmp_path):
+    """Robots by parameters is no square: rows and columns have names of their own."""
+    model = DynamicModel(embedded.robot("gautier-khalil"), (Viscous(), Coulomb(), Offset()))
+    groups = ParameterGroups.of(model)
+    robots = fleet_of(groups, 20, np.random.default_rng(0), logs=3)
+    stiff = np.where(np.arange(len(groups.names)) == groups.friction[1][0], 2.0, 1.0)
+    robots[3] = replace(robots[3], name=EVIL, values=stiff * robots[3].values)
+    found = compare_robots(groups, robots)
+    order = sorted(range(20), key=lambda k: found.robot_p_values[k])
+    shown = TypeShown(
+        name="type",
+        comparison=found,
+        order=order,
+        texts={EVIL: [one.text for one in found.reasons(3)]},
+        refused={f"{EVIL} 2": EVIL},
+        total_percent=[1.0] * 20,
+        unit="days",
+        model=model,
+        settings={},
+        chosen_from=(),
+    )
+    path = tmp_path / "fleet.html"
+    fleet_page([shown], "nobody is named").write(path)
+    page = opened(browser, path)
+    page.evaluate("report.plots.forEach((p) => p.box.focus())")
+    assert page.evaluate("report.plots.length") == 3
+    assert widths(page, 1280, 640, 320) == [1280, 640, 320]
+    page.evaluate("report.maps[0].canvas.focus(); report.maps[0].choose(null)")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.press(key)
+    told = page.evaluate("document.querySelector('.heat output').textContent").replace("−", "-")
+    assert told == f"{found.names[order[1]]} and {groups.names[2]}: {found.z[order[1], 2]:.2f}"
+    page.evaluate(f"report.maps[0].choose([19, {len(groups.names) - 1}])")
+    page.press("ArrowDown")
+    page.press("ArrowRight")
+    assert page.evaluate("report.maps[0].cell") == [19, len(groups.names) - 1]
+    place = page.evaluate("[report.maps[0].place.edge, report.maps[0].place.top, report.maps[0].place.side]")
+    x, y = place[0] + 3.5 * place[2], place[1] + 12.5 * place[2]
+    assert page.evaluate(f"report.maps[0].under({x}, {y})") == [12, 3]
+    assert page.evaluate("document.querySelectorAll('#ranking tbody tr').length") == 20
+    assert page.errors == []
+    assert page.requests == [path.as_uri()]

@@ -11,10 +11,11 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from exciter.cli import main
-from exciter.commands.schema import configuration_schema, recording_schema
+from exciter.commands.schema import configuration_schema, fleet_schema, recording_schema
 from exciter.errors import ExciterError
 from exciter.experiment.recording.description import RecordingSettings
 from exciter.experiment.virtual.virtual_robot import SimulateSettings
+from exciter.pipeline.fleet_settings import FleetSettings
 from exciter.pipeline.settings_file import SettingsFile
 from exciter.pipeline.starting_configuration import SCHEMA_FILE, starting_configuration
 from exciter.robot import embedded_robots as embedded
@@ -23,7 +24,7 @@ from exciter.settings import fill, keys_of
 from support.paths import ROOT
 from support.starting_files import exciter, uncommented
 
-SCHEMAS = {"exciter": configuration_schema(), "recording": recording_schema()}
+SCHEMAS = {"exciter": configuration_schema(), "recording": recording_schema(), "fleet": fleet_schema()}
 EXPONENT = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
@@ -45,6 +46,8 @@ def wrong(file: str, data: Any) -> list[str]:
 def read(file: str, data: Any) -> None:
     if file == "recording":
         fill(RecordingSettings, data, "recording.yaml")
+    elif file == "fleet":
+        fill(FleetSettings, data, "fleet.yaml")
     else:
         settings = SettingsFile(data)
         _ = settings.robot, fill(SimulateSettings, settings.data.get("simulate"), "simulate")
@@ -127,6 +130,11 @@ def test_schemas_know_the_keys_that_readers_know():
         ("recording", {"signs": [1, "x"]}),
         ("recording", {"repair": {"spike": True}}),
         ("recording", {"joints": ["a", "a"]}),
+        ("fleet", {"description": "panda", "robot": {}}),
+        ("fleet", {"description": "panda", "level": 1.5}),
+        ("fleet", {"description": "panda", "control": "none"}),
+        ("fleet", {"description": "panda", "robots": {"A": {"log": "a.csv"}}}),
+        ("fleet", {"types": {"a": {"robots": {}}}}),
     ],
 )
 def test_what_readers_refuse_the_schema_marks(file, data):

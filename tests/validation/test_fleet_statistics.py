@@ -26,6 +26,7 @@ from exciter.validation.fleet.type_comparison import (
     RobotNumbers,
     compare_robots,
 )
+from support.fleets import fleet_of
 
 LEVEL = 0.1
 
@@ -34,35 +35,6 @@ LEVEL = 0.1
 def groups() -> ParameterGroups:
     robot = ex.load("gautier-khalil")
     return ParameterGroups.of(ex.DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb(), Offset())))
-
-
-def fleet_of(groups, count, rng, *, logs=0, unequal=0.0, spread=0.1):
-    """Robots of one type: links that differ by some per cent, together; friction by 10 %; σ of a few per cent, which
-    ``unequal`` makes different between robots."""
-    size, inertial = len(groups.names), groups.inertial
-    mixed = np.random.default_rng(3).standard_normal((len(inertial), len(inertial))) / np.sqrt(len(inertial))
-    half = np.random.default_rng(4).standard_normal((size, size)) * 0.02 / np.sqrt(size)
-    covariance = half @ half.T + 1e-6 * np.eye(size)
-    root = np.linalg.cholesky(covariance)
-    found = []
-    for k in range(count):
-        true = np.ones(size)
-        true[inertial] += 0.05 * mixed @ rng.standard_normal(len(inertial))
-        for which in groups.friction:
-            noise = rng.standard_normal(len(which))
-            true[which] = np.where(groups.positive[which], np.exp(spread * noise), spread * noise)
-        factor = np.exp(unequal * rng.standard_normal())
-        own = factor**2 * covariance
-        each = [
-            LogNumbers(f"{n}", float(n), true + factor * np.sqrt(logs) * root @ rng.standard_normal(size), logs * own)
-            for n in range(logs)
-        ]
-        values = (
-            np.mean([one.values for one in each], axis=0) if logs else true + factor * root @ rng.standard_normal(size)
-        )
-        residual = np.exp(0.05 * rng.standard_normal(len(groups.joints)))
-        found.append(RobotNumbers(f"R{k}", values, own, residual, tuple(each)))
-    return found
 
 
 def changed(one: RobotNumbers, difference: np.ndarray, residual: np.ndarray | None = None) -> RobotNumbers:

@@ -15,6 +15,7 @@ from exciter.identification.actuators.actuator_settings import ActuatorSettings
 from exciter.identification.following.follow_settings import FollowSettings
 from exciter.identification.identify_config import IdentifySettings
 from exciter.pipeline.campaign_settings import CampaignSettings
+from exciter.pipeline.fleet_settings import FleetSettings
 from exciter.pipeline.settings_file import ACTUATORS, CAMPAIGN, EXPERIMENT, FOLLOW, IDENTIFY, SIMULATE
 from exciter.robot.load import RobotOptions
 from exciter.settings import OneOf
@@ -26,8 +27,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def schema_text(file: str) -> str:
-    """Of exciter.yaml, the file of --config, of recording.yaml, or of plan.yaml."""
-    made = {"recording": recording_schema, "plan": plan_schema}.get(file, configuration_schema)
+    """Of exciter.yaml, the file of --config, of recording.yaml, of plan.yaml, or of fleet.yaml."""
+    made = {"recording": recording_schema, "plan": plan_schema, "fleet": fleet_schema}.get(file, configuration_schema)
     return json.dumps(made(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -46,6 +47,10 @@ def configuration_schema() -> dict[str, Any]:
 
 def plan_schema() -> dict[str, Any]:
     return file_schema("plan.yaml of Exciter", [(None, Plan)])
+
+
+def fleet_schema() -> dict[str, Any]:
+    return file_schema("fleet.yaml of Exciter", [(None, FleetSettings)])
 
 
 def recording_schema() -> dict[str, Any]:

@@ -54,7 +54,7 @@ from exciter.robot.robot import Robot
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import fill
 from exciter.validation.fleet.friction_trends import DAYS, LOGS
-from exciter.validation.fleet.multiple_tests import MEANING
+from exciter.validation.fleet.multiple_tests import LEVEL_MEANING
 from exciter.validation.fleet.type_comparison import TypeComparison
 from exciter.workers import HERE, Workers
 
@@ -136,13 +136,13 @@ class Fleet:
             "types": [type_data(kind) for kind in self.types],
             "level": self.asked.level,
             "control": self.asked.control,
-            "meaning": MEANING[self.asked.control].format(level=self.asked.level),
+            "meaning": LEVEL_MEANING[self.asked.control].format(level=self.asked.level),
             "versions": versions(),
         }
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``save`` keeps."""
-        meaning = MEANING[self.asked.control].format(level=self.asked.level)
+        meaning = LEVEL_MEANING[self.asked.control].format(level=self.asked.level)
         return fleet_page([shown_type(kind) for kind in self.types], meaning)
 
     def _repr_html_(self) -> str:

@@ -34,11 +34,11 @@ from exciter.files import is_plain
 from exciter.settings import Number, OneWord, Settings, Text, Whole, written
 from exciter.settings.field_markers import Kind, ListOfTexts, inside, wrong
 from exciter.settings.fill import filled, json_schema
-from exciter.validation.fleet.multiple_tests import BENJAMINI_HOCHBERG, METHODS
+from exciter.validation.fleet.multiple_tests import BENJAMINI_HOCHBERG, LEVEL_METHODS
 
 MOST_ROBOTS = 100_000
 ONE_TYPE = "type"  #: name of the only one
-LOG_SUFFIXES = (".csv", ".txt", ".bag", *READER_OF_SUFFIX)  #: of the files in the folder of a robot
+SAMPLE_SUFFIXES = (".csv", ".txt", ".bag", *READER_OF_SUFFIX)  #: of the files in the folder of a robot
 DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -]?(\d{2})[:h-]?(\d{2})(?:[:m-]?(\d{2}))?)?(?!\d)")
 SECONDS_PER_DAY = 86_400.0
 
@@ -168,7 +168,7 @@ class FleetSettings(Settings):
     load: Annotated[str | None, Text("a frame")] = None
     types: Annotated[Mapping[str, FleetType] | None, TypesByName()] = None
     level: Annotated[float, Number(above=0.0, below=1.0)] = 0.1
-    control: Annotated[str, OneWord(METHODS)] = BENJAMINI_HOCHBERG
+    control: Annotated[str, OneWord(LEVEL_METHODS)] = BENJAMINI_HOCHBERG
     choose_from: Annotated[int, Whole(1, MOST_ROBOTS)] = 3
 
     def __post_init__(self) -> None:
@@ -259,7 +259,7 @@ def logs_in(home: Path) -> list[Path]:
     """Of the folder of a robot: what recording*.yaml describe; else the files that hold samples."""
     files = sorted(path.absolute() for path in home.iterdir() if path.is_file() and not path.name.startswith("."))
     described = [path for path in files if path.name.startswith("recording") and path.suffix in (".yaml", ".yml")]
-    return described or [path for path in files if path.suffix.lower() in LOG_SUFFIXES]
+    return described or [path for path in files if path.suffix.lower() in SAMPLE_SUFFIXES]
 
 
 def date_in_name(path: str) -> str | None:

@@ -15,6 +15,7 @@ from exciter.report.page import Page, settings_section
 from exciter.report.parts import Bar, Cards, HtmlTable, Remarks, Section, Summary, Word
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
+from exciter.validation.fleet.drift_table import courses, trend_rows
 from exciter.validation.fleet.type_comparison import TypeComparison
 
 MOST_NAMED_IN_HEAD = 12
@@ -148,48 +149,28 @@ def joint_plot(kind: TypeShown, title: str, values: Array, label: str, level: fl
 
 def drift_section(kind: TypeShown, suffix: str, of: str) -> Section:
     """Slopes of all, and the course of those that change most."""
-    found, groups = kind.comparison, kind.comparison.groups
-    rows, courses = [], []
-    for j, (joint, which) in enumerate(zip(groups.joints, groups.friction, strict=True)):
-        drift, who = found.drifts[j], found.drifting[j].tolist()
-        for k in range(len(found.robots)):
-            one = found.trends[j][k]
-            if one is None:
-                continue
-            low, high = one.interval()
-            for a, b in enumerate(which.tolist()):
-                if not groups.level[b]:
-                    continue
-                per = 100.0 if found.logarithmic[b] else 100.0 / found.type_values[b]
-                z = float("nan") if drift is None or k not in who else float(drift.z[who.index(k), a])
-                ends = sorted((per * low[a], per * high[a]))
-                courses.append((abs(z) if z == z else 0.0, k, j, b))
-                rows.append(
-                    (found.names[k], joint, groups.names[b], per * float(one.slope[a]),
-                     f"{number(ends[0], 3)} … {number(ends[1], 3)}", z)
-                )  # fmt: skip
-    rows.sort(key=lambda row: -abs(row[-1]) if row[-1] == row[-1] else 0.0)
-    unit = kind.unit[:-1]
+    found, unit = kind.comparison, kind.unit[:-1]
+    trends = trend_rows(found)
+    rows = [
+        (
+            found.names[one.robot],
+            one.joint,
+            found.groups.names[one.parameter],
+            one.percent,
+            f"{number(one.low, 3)} … {number(one.high, 3)}",
+            one.z,
+        )
+        for one in trends
+    ]
     headings = ("robot", "joint", "parameter", f"change [% per {unit}]", "95 % interval", "σ from the others")
     table = HtmlTable(f"{many(len(rows), 'trend')}, the farthest first", headings, rows)
-    best = sorted(courses, reverse=True)[:MOST_DRIFT_LINES]
-    return Section(f"drift{suffix}", f"Drift{of}", explained("fleet_drift"), (course_plot(kind, best), table))
-
-
-def course_plot(kind: TypeShown, chosen: Sequence[tuple[float, int, int, int]]) -> Plot:
-    found = kind.comparison
-    x = np.unique([log.when for _, k, _, _ in chosen for log in found.robots[k].logs])
-    lines = []
-    for _, k, _, b in chosen:
-        logs = found.robots[k].logs
-        mean = np.mean([log.values[b] for log in logs])
-        values = np.full(len(x), np.nan)
-        when, own = np.array([log.when for log in logs]), np.array([log.values[b] for log in logs])
-        inside = (x >= when.min()) & (x <= when.max())
-        values[inside] = 100.0 * (np.interp(x[inside], when, own) / mean - 1.0)
-        lines.append(Line(f"{found.names[k]}: {found.groups.names[b]}", values))
-    return Plot("Friction over time, those that change most unlike the others", x, f"time [{kind.unit}]",
-                "friction beside its mean [%]", lines, level=0.0)  # fmt: skip
+    few = trends[:MOST_DRIFT_LINES]
+    x, values = courses(found, few)
+    names = [f"{found.names[one.robot]}: {found.groups.names[one.parameter]}" for one in few]
+    lines = [Line(name, line) for name, line in zip(names, values, strict=True)]
+    title = "Friction over time, those that change most unlike the others"
+    plot = Plot(title, x, f"time [{kind.unit}]", "friction beside its mean [%]", lines, level=0.0)
+    return Section(f"drift{suffix}", f"Drift{of}", explained("fleet_drift"), (plot, table))
 
 
 def type_section(kind: TypeShown, suffix: str, of: str) -> Section:

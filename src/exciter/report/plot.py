@@ -19,8 +19,8 @@ MOST_POINTS_PER_LINE = 2000  #: per line; more cannot be seen and only make the 
 @dataclass(frozen=True, eq=False)
 class Line:
     """One line: values (N,), NaN where there is a gap; lower and upper limit, infinite where there is none.
-    points: dots that are not connected. width [px]; of dots times 2.2. colour: a name of the style sheet, instead of
-    the next one."""
+    points: dots that are not connected. width [px]; of dots, 2.2 times as much. colour: a name of the style sheet,
+    instead of the next one."""
 
     name: str
     values: Array

@@ -7,8 +7,8 @@ import numpy as np
 from exciter.typing import Array
 
 HOLM, BENJAMINI_HOCHBERG = "holm", "benjamini-hochberg"
-METHODS = (BENJAMINI_HOCHBERG, HOLM)
-MEANING = {
+LEVEL_METHODS = (BENJAMINI_HOCHBERG, HOLM)
+LEVEL_MEANING = {
     HOLM: "the chance that any healthy robot is named is at most {level:.3g}",
     BENJAMINI_HOCHBERG: "of the robots named, at most {level:.3g} are expected to be healthy; where all are healthy, "
     "the chance that any is named is at most {level:.3g}",

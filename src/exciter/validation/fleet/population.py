@@ -39,7 +39,7 @@ MAD_TO_SIGMA = 1.4826
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class TypePopulation:
     """values (N, d), covariances (N, d, d) as they were given. kept (N,): who counts for the type. mean (d,) and spread
     (d, d): μ and T. off (N, d): each robot less the mean of the others; predicted (N, d, d): S of that, inflated for T
     that is estimated; freedom (N,): of S; compared (N,): m, the freedom of T. whole: whether T is a full matrix."""
@@ -79,7 +79,7 @@ class Population:
         each = 2.0 * stats.t.sf(np.abs(self.z), self.freedom[:, None])
         return np.asarray(np.minimum(1.0, self.size * each.min(axis=1)))
 
-    def only(self, k: int) -> Population:
+    def only(self, k: int) -> TypePopulation:
         """Robot k alone, beside the same others."""
         own = {name: value[k : k + 1] for name, value in vars(self).items() if name in PER_ROBOT}
         return replace(self, **own)
@@ -113,7 +113,7 @@ class Along:
     rank: int
 
 
-def population(values: Array, covariances: Array) -> Population:
+def population(values: Array, covariances: Array) -> TypePopulation:
     """values (N, d) with covariances (N, d, d) of their errors."""
     count, size = values.shape
     if count < FEWEST_ROBOTS:
@@ -141,7 +141,7 @@ def population(values: Array, covariances: Array) -> Population:
         found = _compared(x, c, kept, fitted, whole)
         found = _widened(found, _calibration(found))
     outer = np.outer(scale, scale)
-    return Population(
+    return TypePopulation(
         values=values,
         covariances=covariances,
         kept=kept,
@@ -194,7 +194,7 @@ class _Fit:
         typical, floor = c.mean(axis=0), LEAST_VARIANCE * np.eye(d)
         spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
-            weights: Array = np.linalg.inv(spread + floor + c)
+            weights = np.asarray(np.linalg.inv(spread + floor + c), dtype=np.float64)
             total = np.linalg.inv(weights.sum(axis=0))
             weighted = np.einsum("nij,nj->ni", weights, x)
             mean = total @ weighted.sum(axis=0)
@@ -223,7 +223,7 @@ def _moments(observed: Array, typical: Array, whole: bool) -> Array:
     return np.asarray(half @ half.T)
 
 
-def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) -> Population:
+def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) -> TypePopulation:
     """Every robot beside the others; those that count for μ and T are left out of them."""
     count, d = x.shape
     total = fitted.weights.sum(axis=0)
@@ -250,13 +250,13 @@ def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) ->
         near: Array = spread + c + uncertain
         varies = (np.diag(fitted.spread) > SEEN_SPREAD * np.diag(typical)).any()
         freedom: Array = m if varies else m * KNOWN_FREEDOM
-        return Population(x, c, kept, fitted.mean, fitted.spread, off, near, freedom, m, whole)
+        return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, near, freedom, m, whole)
     # T is estimated as the scatter less C, and errs as the scatter does: that counts, not T alone
     onto = lower @ vectors[:, seen] @ vectors[:, seen].T @ inverse
     scatter = onto @ (spread + c) @ onto.T
     predicted: Array = spread + c + uncertain + ((k - 1.0) / (m - k + 1.0))[:, None, None] * scatter
     freedom = m - k + 1.0
-    return Population(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
+    return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
 
 
 def _without_each(x: Array, c: Array, fitted: _Fit, whole: bool) -> Array:
@@ -272,7 +272,7 @@ def _without_each(x: Array, c: Array, fitted: _Fit, whole: bool) -> Array:
     return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.swapaxes(1, 2))
 
 
-def _calibration(found: Population, least: float = 1.0) -> float:
+def _calibration(found: TypePopulation, least: float = 1.0) -> float:
     """What S lacks: distances over what they should be, in the middle and towards the far end, of which the few that
     differ are no part. Never below ``least``: of a part that lies close together T is too small at first."""
     freedom, ratios = np.median(found.freedom), []
@@ -286,7 +286,7 @@ def _calibration(found: Population, least: float = 1.0) -> float:
     return float(max(*ratios, least, LEAST_VARIANCE))
 
 
-def _widened(found: Population, factor: float) -> Population:
+def _widened(found: TypePopulation, factor: float) -> TypePopulation:
     return replace(found, predicted=factor * found.predicted)
 
 

@@ -19,7 +19,7 @@ from exciter.typing import Array, BoolArray, Index
 from exciter.validation.fleet.friction_trends import Trend, trend
 from exciter.validation.fleet.groups import ParameterGroups
 from exciter.validation.fleet.multiple_tests import BENJAMINI_HOCHBERG, HOLM, adjusted, any_of
-from exciter.validation.fleet.population import FEWEST_ROBOTS, Along, Population, population
+from exciter.validation.fleet.population import FEWEST_ROBOTS, Along, TypePopulation, population
 
 INERTIAL, LOAD, FRICTION, RESIDUAL, DRIFT = "inertial", "load", "friction", "residual", "drift"
 SURELY_POSITIVE = 3.0  #: σ above zero, of all robots, from which a parameter is compared by its logarithm
@@ -50,7 +50,7 @@ class RobotNumbers:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RobotTest:
     """One test: its kind, and of which joint."""
 
     kind: str
@@ -96,7 +96,7 @@ class LoadDifference:
 class Reason:
     """What is different: a test with its p-value, a sentence, and numbers by name."""
 
-    asked: Asked
+    asked: RobotTest
     p_value: float
     text: str
     numbers: dict[str, float] = field(default_factory=dict)
@@ -112,15 +112,15 @@ class TypeComparison:
     level: float
     method: str
     logarithmic: BoolArray
-    inertial: Population | None
+    inertial: TypePopulation | None
     load: Along | None
-    friction: tuple[Population | None, ...]
+    friction: tuple[TypePopulation | None, ...]
     levels: tuple[Along | None, ...]
-    residuals: tuple[Population | None, ...]
+    residuals: tuple[TypePopulation | None, ...]
     trends: tuple[tuple[Trend | None, ...], ...]
-    drifts: tuple[Population | None, ...]
+    drifts: tuple[TypePopulation | None, ...]
     drifting: tuple[Index, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[RobotTest, ...]
     p_values: Array
 
     @property
@@ -309,7 +309,7 @@ class TypeComparison:
         kept = visible_load(effect)[0]
         columns = effect[:, kept]
         weighted = np.linalg.solve(own.predicted[0], columns)
-        covariance: Array = np.linalg.inv(columns.T @ weighted)
+        covariance = np.asarray(np.linalg.inv(columns.T @ weighted), dtype=np.float64)
         return LoadDifference(kept, covariance @ weighted.T @ own.off[0], covariance)
 
 
@@ -322,7 +322,7 @@ def compare_robots(
     level: float = 0.1,
     method: str = BENJAMINI_HOCHBERG,
 ) -> TypeComparison:
-    """Robots of one type, each beside the others. level: see ``multiple_tests.MEANING``."""
+    """Robots of one type, each beside the others. level: see ``multiple_tests.LEVEL_MEANING``."""
     robots, count, joints = tuple(robots), len(robots), groups.joints
     values = np.array([one.values for one in robots]).reshape(count, len(groups.names))
     covariances = np.array([one.covariance for one in robots]).reshape(count, *2 * (len(groups.names),))
@@ -335,7 +335,7 @@ def compare_robots(
     x, c = _in_logarithms(values, covariances, logarithmic)
     enough = count >= FEWEST_ROBOTS
 
-    def block(which: Index) -> Population | None:
+    def block(which: Index) -> TypePopulation | None:
         if not enough or not len(which):
             return None
         return population(x[:, which], c[:, which[:, None], which[None, :]])
@@ -380,27 +380,27 @@ def compare_robots(
     return replace(found, asked=asked, p_values=p)
 
 
-def _tests(found: TypeComparison) -> tuple[tuple[Asked, ...], Array]:
+def _tests(found: TypeComparison) -> tuple[tuple[RobotTest, ...], Array]:
     joints, count = found.groups.joints, len(found.robots)
-    asked, p = list[Asked](), list[Array]()
+    asked, p = list[RobotTest](), list[Array]()
     if found.inertial is not None:
-        asked.append(Asked(INERTIAL))
+        asked.append(RobotTest(INERTIAL))
         p.append(found.inertial.p_values)
     if found.load is not None:
-        asked.append(Asked(LOAD))
+        asked.append(RobotTest(LOAD))
         p.append(found.load.p_values)
     for joint, whole, level in zip(joints, found.friction, found.levels, strict=True):
         if whole is not None:
             both = [whole.p_values] + ([] if level is None or not whole.whole else [level.p_values])
-            asked.append(Asked(FRICTION, joint))
+            asked.append(RobotTest(FRICTION, joint))
             p.append(any_of(np.stack(both, axis=1)))
     for joint, one in zip(joints, found.residuals, strict=True):
         if one is not None:
-            asked.append(Asked(RESIDUAL, joint))
+            asked.append(RobotTest(RESIDUAL, joint))
             p.append(np.where(one.off[:, 0] > 0.0, 0.5 * one.p_values, 1.0 - 0.5 * one.p_values))
     for joint, one, who in zip(joints, found.drifts, found.drifting, strict=True):
         if one is not None:
-            asked.append(Asked(DRIFT, joint))
+            asked.append(RobotTest(DRIFT, joint))
             of_all = np.full(count, np.nan)
             of_all[who] = one.p_values
             p.append(of_all)
@@ -414,7 +414,7 @@ def _in_logarithms(values: Array, covariances: Array, which: BoolArray) -> tuple
     return x, covariances * slope[:, :, None] * slope[:, None, :]
 
 
-def _of_residual(residual: Array) -> Population | None:
+def _of_residual(residual: Array) -> TypePopulation | None:
     if not (np.isfinite(residual) & (residual > 0.0)).all():
         return None
     return population(np.log(residual)[:, None], np.zeros((len(residual), 1, 1)))
@@ -432,7 +432,7 @@ def _trend(one: RobotNumbers, which: Index, logarithmic: BoolArray) -> Trend | N
     return trend(np.array([log.when for log in one.logs]), x, c)
 
 
-def _of_trends(trends: Sequence[Trend | None], who: Index) -> Population | None:
+def _of_trends(trends: Sequence[Trend | None], who: Index) -> TypePopulation | None:
     there = [trends[k] for k in who.tolist()]
     if len(there) < FEWEST_ROBOTS:
         return None
