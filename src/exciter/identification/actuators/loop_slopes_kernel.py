@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from exciter.dynamics.kernels.blocks import jit
+from exciter.dynamics.kernels.blocks import jit, kernel
 
 
 @jit
@@ -62,7 +62,7 @@ def held_friction(count, sticks, lower, m, force, force_theta, hard, rate, dv, d
     solved(small, count, pull[:count])
 
 
-@jit
+@kernel
 def loop_slopes(
     step, inertia, by_q, by_v, implicit, rotor, by_theta, dry, holds, hard, rate, hardness, dq, dv, at, weights, out
 ):
