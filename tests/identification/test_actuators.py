@@ -267,6 +267,14 @@ def test_logs_that_tell_nothing_are_refused(robot, change, said):
         ({"control": {"kp": {"elbow": 20}}}, "elbow"),
         ({"control": {"kp": 20}, "unknown": ["stiction"]}, "stiction"),
         ({"control": {"kp": 20}, "shared": {"kp": ["*"]}}, "not among the unknown"),
+        (
+            {
+                "control": {"kp": 20, "kd": 1},
+                "unknown": ["measurement_delay"],
+                "shared": {"measurement_delay": ["a", "*"]},
+            },
+            "measurement_delay is one number of all joints",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_one_line(robot, asked, said):

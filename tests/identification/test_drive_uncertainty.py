@@ -8,6 +8,7 @@ from scipy import signal
 
 from exciter.identification.actuators.lost_commands import with_lost_commands
 from exciter.identification.actuators.score_covariance import correlated_scores, window_freedom
+from exciter.identification.actuators.shooting_fit import repeated
 
 DRAWS = 400
 
@@ -30,6 +31,22 @@ def test_degrees_of_freedom_are_those_of_the_scatter(lags, lasting, shape):
 
 def test_lags_over_whole_stretches_leave_as_many_as_there_are():
     assert window_freedom([np.ones((50, 1))] * 7, 10**6)[0] == pytest.approx(7.0, rel=1e-3)
+
+
+def test_a_short_stretch_does_not_hide_that_residuals_last():
+    """As one that a pause in the log leaves: samples of long ones say the same as before."""
+    rng = np.random.default_rng(4)
+    long = [signal.lfilter([1.0], [1.0, -0.95], rng.normal(size=(400, 1)), axis=0) for _ in range(10)]
+    assert repeated([*long, long[0][:4]]) == pytest.approx(repeated(long), rel=0.05)
+    assert repeated(long)[0] > 20.0
+
+
+def test_instants_that_are_written_twice_are_taken_once():
+    time = np.delete(np.arange(100) / 100.0, 50)
+    twice = np.insert(time, 20, time[20])
+    instants, filled = with_lost_commands(twice, np.sin(twice)[:, None])
+    np.testing.assert_allclose(filled, with_lost_commands(time, np.sin(time)[:, None])[1])
+    assert np.all(np.diff(instants) > 0.0)
 
 
 def test_commands_of_lost_samples_are_filled_where_they_are_smooth():

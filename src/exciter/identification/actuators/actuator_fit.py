@@ -55,6 +55,7 @@ SAME_RAD = 1e-9  #: a command that differs less from the measurement is the meas
 SOFT_ITERATIONS, HARD_ITERATIONS, ALIKE_ROUNDS = 6, 15, 2
 SOFT_STEP = 1.0  #: in σ: a step that ends the search with smoothed friction, which is where the next begins
 UNTOLD_SUBJECT = "cannot be told apart"
+LEAST_TOLD_SHARE = 1e-12  #: of a variance, by samples: less is none, and the prior is all that is known
 LARGE_REPEATS = 10.0  #: samples that say the same: residuals are no noise
 #: what exciter inspect finds wrong that makes drives wrong, whatever else a log is good for
 WRONG_FOR_DRIVES = ("unit of time", "unit of position", "command", "command is measured", "stuck command")
@@ -220,7 +221,7 @@ def fit_actuators(
     if examined:
         say("what residuals look like")
         wholes = [whole(log, k) for k, log in enumerate(logs)]
-        firsts = fitted.states[[next(i for i, s in enumerate(stretches) if s.log == k) for k in range(len(logs))]]
+        firsts = np.array([first_state(one, stretches, fitted.states) for one in wholes])
         structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
         covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
@@ -246,6 +247,14 @@ def fit_actuators(
     )
 
 
+def first_state(log: Stretch, stretches: Sequence[Stretch], states: Array) -> Array:
+    """(2 n,) of a whole log: as its first stretch was fitted, or as measured where that begins later."""
+    for one, state in zip(stretches, states, strict=True):
+        if one.log == log.log and one.time[0] == log.time[0]:
+            return state
+    return np.concatenate([log.q[0], first_speed(log)])
+
+
 def uncertainty(fitted: FittedDrives, weight: Array) -> tuple[Array, Array]:
     """Covariance (p, p) of coordinates, and degrees of freedom (p,) of each σ; weight (p, p): of the prior, which is
     known."""
@@ -253,7 +262,7 @@ def uncertainty(fitted: FittedDrives, weight: Array) -> tuple[Array, Array]:
     told = bread @ correlated_scores(fitted.scores, lags) @ bread
     covariance = told + bread @ weight @ bread
     freedom = np.maximum(1.0, fitted.left * (window_freedom(fitted.parts, lags) - 1.0))
-    freedom = freedom * (np.diag(covariance) / np.maximum(np.diag(told), 1e-300)) ** 2
+    freedom = freedom * (np.diag(covariance) / np.maximum(np.diag(told), LEAST_TOLD_SHARE * np.diag(covariance))) ** 2
     return 0.5 * (covariance + covariance.T), freedom
 
 

@@ -126,6 +126,11 @@ def drive_numbers(robot: Robot, settings: ActuatorSettings, gains: Numbers) -> D
         if word in LINK_KINDS:
             free = [j for j in free if start[word][j] > 0.0]
         unknowns += _of_kind(ACTUATOR_KINDS[word], free, joints, settings.shared.get(word))
+    in_parts = any(u.kind.word == "measurement_delay" and len(u.joints) < robot.n for u in unknowns)
+    if in_parts or np.ptp(start["measurement_delay"]) > 0.0:
+        raise ParameterError(
+            "measurement_delay is one number of all joints: give it, or leave it open, for all of them"
+        )
     if not unknowns:
         raise ParameterError("nothing is unknown: every number of the drives is given under known")
     return DriveNumbers(joints, tuple(unknowns), start, _alike(robot) if settings.alike else ())

@@ -18,6 +18,9 @@ LEAST_SAMPLES_OF_SPLINE = 20
 
 def with_lost_commands(time: Array, command: Array) -> tuple[Array, Array]:
     """(M,) and (M, n): instants (N,) and commands (N, n) with those that are lost between them."""
+    once = np.flatnonzero(np.diff(time, prepend=-np.inf) > 0.0)  # a logger may write an instant twice
+    if len(once) < len(time):
+        time, command = time[once], command[once]
     between = np.diff(time)
     step = float(np.median(between))
     gaps = np.flatnonzero(between > GAP_OF_STEPS * step)

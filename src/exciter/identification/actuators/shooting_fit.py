@@ -330,8 +330,11 @@ class ShootingProblem:
             rows.append((free, np.einsum("ij,jk,ik->i", every, inverse, every)))
         information = 0.5 * (information + information.T)
         covariance = np.linalg.inv(information + prior.weight)
-        leverages = [
-            (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape) / (repeats * sigma**2)
+        bound = np.inf if self.loss is None else self.loss
+        leverages = [  # of samples within Huber's bound: others move nothing
+            (taken + np.einsum("ij,jk,ik->i", free, covariance, free)).reshape(residual.shape)
+            * (np.abs(residual / sigma) <= bound)
+            / (repeats * sigma**2)
             for (free, taken), residual in zip(rows, residuals, strict=True)
         ]
         own_samples = sum(len(residual) for residual in residuals) / repeats
@@ -380,7 +383,7 @@ def repeated(residuals: Sequence[Array]) -> Array:
     """(n,) 1 + 2 Σ ρ_k: as how many samples of residuals that were white one counts; the sum ends where it first is
     not positive any more (Geyer)."""
     n = residuals[0].shape[1]
-    most = max(2, int(MOST_LAG_SHARE * min(map(len, residuals))))
+    most = max(2, int(MOST_LAG_SHARE * max(map(len, residuals))))  # shorter ones say nothing of long lags
     found = np.ones(n)
     for j in range(n):
         centred = [r[:, j] for r in residuals]
