@@ -33,11 +33,13 @@ from exciter.pipeline.inspect import naming
 from exciter.pipeline.settings_file import loaded
 from exciter.robot.yaml_file import sealed_json
 from exciter.settings import fill, written
+from exciter.typing import Array
 from exciter.validation.fleet.type_comparison import LogNumbers, RobotNumbers
 
 IDENTIFIED, REFUSED = "identified", "refused"  #: status of a robot
 ROBOT_SEAL = Seal("robot.json", (), "run the fleet again")
 RESULT_SHA = "result_sha256"
+USUAL_SHARE = 0.8  #: of the residuals of a joint, the smallest, by which robots are compared
 LONGEST_REASON = 400  #: characters
 
 
@@ -175,7 +177,7 @@ def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any
         "parameters": list(estimate.names),
         "values": estimate.values.tolist(),
         "covariance": estimate.covariance.tolist(),
-        "residual": [one["rms"] for one in fit.to_dict().values()],
+        "residual": usual_residual(found).tolist(),
         "residual_percent": [one["percent"] for one in fit.to_dict().values()],
         "total_percent": fit.total_percent,
         "each_log": each_log(found, task["when"]) if len(task["logs"]) > 1 else [],
@@ -184,6 +186,16 @@ def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any
         "seconds": found.identification.seconds,
         "robot_sha256": found.sha256,
     }
+
+
+def usual_residual(found: Identified) -> Array:
+    """(J,) rms of the residual of each joint without its largest fifth: whether a joint sticks for a moment where it
+    turns round is chance, and decides the rms of a whole log; what a worn gear does it does all the way."""
+    each = [np.abs(np.asarray(one.residual)) for one in found.fit]
+    left = np.sort(np.concatenate(each), axis=0)  # NaN last
+    known = np.isfinite(left).sum(axis=0)
+    kept = [left[: max(1, int(USUAL_SHARE * count)), j] for j, count in enumerate(known.tolist())]
+    return np.array([float(np.sqrt(np.mean(one**2))) for one in kept])
 
 
 def each_log(found: Identified, when: list[float]) -> list[dict[str, Any]]:

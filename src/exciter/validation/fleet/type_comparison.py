@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import stats
 
 from exciter.dynamics.load_effect import visible_load
 from exciter.typing import Array, BoolArray, Index
@@ -24,6 +25,7 @@ from exciter.validation.fleet.population import FEWEST_ROBOTS, Along, TypePopula
 INERTIAL, LOAD, FRICTION, RESIDUAL, DRIFT = "inertial", "load", "friction", "residual", "drift"
 SURELY_POSITIVE = 3.0  #: σ above zero, of all robots, from which a parameter is compared by its logarithm
 AS_GOOD_EXPLANATION = 6.0  #: of D²: links that explain less well by so much could as well be the reason
+UPPER_SHARES = np.array([0.5, 0.9])  #: of residuals above the middle, which are to be as those of a Gaussian at least
 MOST_REASONS = 3  #: of one robot, the surest first
 
 
@@ -39,7 +41,7 @@ class LogNumbers:
 
 @dataclass(frozen=True, eq=False)
 class RobotNumbers:
-    """Of one robot: base parameters (b,) and their covariance (b, b), rms of the residual of each joint (J,), and the
+    """Of one robot: base parameters (b,) and their covariance (b, b), size of the residual of each joint (J,), and the
     same parameters log by log where it has several logs."""
 
     name: str
@@ -417,7 +419,12 @@ def _in_logarithms(values: Array, covariances: Array, which: BoolArray) -> tuple
 def _of_residual(residual: Array) -> TypePopulation | None:
     if not (np.isfinite(residual) & (residual > 0.0)).all():
         return None
-    return population(np.log(residual)[:, None], np.zeros((len(residual), 1, 1)))
+    found = population(np.log(residual)[:, None], np.zeros((len(residual), 1, 1)))
+    above = found.z[found.z[:, 0] > 0.0, 0]  # residuals have a longer tail above than below
+    if len(above) < FEWEST_ROBOTS:
+        return found
+    seen, usual = np.quantile(above, UPPER_SHARES), stats.t.ppf(0.5 + 0.5 * UPPER_SHARES, np.median(found.freedom))
+    return replace(found, predicted=found.predicted * max(1.0, float((seen / usual).max())) ** 2)
 
 
 def _trend(one: RobotNumbers, which: Index, logarithmic: BoolArray) -> Trend | None:
