@@ -12,6 +12,7 @@ from exciter.commands.common import chosen_workers, console, plain_table, runnin
 from exciter.files import json_text
 from exciter.pipeline.fleet import Fleet, fleet
 from exciter.pipeline.saving import FLEET_SEAL, FLEET_TABLE, REPORT_FILE
+from exciter.validation.fleet.population import FEWEST_ROBOTS
 
 MOST_ROBOTS_PRINTED = 20
 P_DIGITS = 2
@@ -65,6 +66,10 @@ def print_fleet(out: Console, made: Fleet, folder: Path) -> None:
         out.print(f"{name} differs: {'; '.join(why)}", style="bold", soft_wrap=True)
     for one in made.refused:
         out.print(f"refused: {one.name}: {one.reason}", style="yellow", soft_wrap=True)
-    if not made.differing:
+    few = [kind.name for kind in made.types if not kind.comparison.asked]
+    if few:
+        words = f"too few robots to compare: {', '.join(few)}; give at least {FEWEST_ROBOTS} of a type"
+        out.print(words, style="yellow", soft_wrap=True)
+    if not made.differing and len(few) < len(made.types):
         out.print("no robot differs from its type", style="green")
     out.print(f"written to {folder}: {FLEET_SEAL.name}, {FLEET_TABLE}, {REPORT_FILE}, robots")

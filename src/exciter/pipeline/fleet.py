@@ -55,7 +55,7 @@ from exciter.robot.yaml_file import read_yaml
 from exciter.settings import fill
 from exciter.validation.fleet.friction_trends import DAYS, LOGS
 from exciter.validation.fleet.multiple_tests import LEVEL_MEANING
-from exciter.validation.fleet.type_comparison import TypeComparison
+from exciter.validation.fleet.type_comparison import DIFFERS, TypeComparison
 from exciter.workers import HERE, Workers
 
 SETTINGS_FILE = "settings.json"  #: what was chosen for each type
@@ -100,7 +100,7 @@ class Fleet:
     @property
     def differing(self) -> dict[str, tuple[str, ...]]:
         """Who differs from its type, the surest first, and why."""
-        return {row["robot"]: tuple(row["reasons"]) for row in self.rows if row["status"] == "differs"}
+        return {row["robot"]: tuple(row["reasons"]) for row in self.rows if row["status"] == DIFFERS}
 
     def comparison(self, kind: str | None = None) -> TypeComparison:
         """Of a type, by its name, where there is more than one."""

@@ -69,7 +69,7 @@ def rows_of(kind: TypeOfFleet) -> list[dict[str, Any]]:
             {
                 "robot": identified[k].name,
                 "type": kind.name,
-                "status": "differs" if found.differs[k] else "as its type",
+                "status": found.verdict(k),
                 "p_value": float(found.robot_p_values[k]),
                 "adjusted_p_value": float(found.adjusted[k]),
                 "distance": float(found.distance[k]),

@@ -16,8 +16,9 @@ from exciter.report.parts import Bar, Cards, HtmlTable, Remarks, Section, Summar
 from exciter.report.plot import HeatMap, Line, Plot
 from exciter.typing import Array
 from exciter.validation.fleet.drift_table import courses, trend_rows
-from exciter.validation.fleet.type_comparison import TypeComparison
+from exciter.validation.fleet.type_comparison import AS_ITS_TYPE, DIFFERS, NOT_COMPARED, TypeComparison
 
+VERDICTS = {DIFFERS: "poor", AS_ITS_TYPE: "good", NOT_COMPARED: "unproved"}
 MOST_NAMED_IN_HEAD = 12
 MOST_DRIFT_LINES = 8  #: of a plot: more cannot be told apart
 MOST_ROWS_OF_MAP = 300  #: robots of the map, those that differ first
@@ -72,6 +73,8 @@ def headline(types: Sequence[TypeShown], meaning: str) -> Summary:
     badge = Word(many(len(named), "robot differs" if len(named) == 1 else "robot"), "poor" if named else "good")
     if len(named) != 1:
         badge = Word(f"{len(named)} robots differ", "poor" if named else "good")
+    if all(not kind.comparison.asked for kind in types):
+        badge = Word(NOT_COMPARED, VERDICTS[NOT_COMPARED])
     sentences = [f"Robots are named so that {meaning}."]
     few = [kind for kind in types if not kind.comparison.asked]
     if few:
@@ -87,7 +90,7 @@ def ranking(kind: TypeShown, suffix: str, of: str) -> Section:
     rows = []
     for k in kind.order:
         name = found.names[k]
-        verdict = Word("differs", "poor") if found.differs[k] else Word("as its type", "good")
+        verdict = Word(found.verdict(k), VERDICTS[found.verdict(k)])
         why = "; ".join(kind.texts.get(name, ()))
         p, corrected = float(found.robot_p_values[k]), float(found.adjusted[k])
         numbers = (
@@ -97,7 +100,7 @@ def ranking(kind: TypeShown, suffix: str, of: str) -> Section:
         )
         rows.append((name, verdict, *numbers, Bar.percentage(kind.total_percent[k]), why))
     headings = ("robot", "verdict", "distance", "p", "p, of all robots", "residual / torque", "why")
-    table = HtmlTable(f"{many(len(rows), 'robot')}, the farthest first", headings, rows, "findings")
+    table = HtmlTable(f"{many(len(rows), 'robot')}, the least likely first", headings, rows, "findings")
     return Section(f"ranking{suffix}", f"Who differs{of}", explained("fleet_ranking"), (table,) if rows else ())
 
 

@@ -191,7 +191,7 @@ class _Fit:
     def of(cls, x: Array, c: Array, whole: bool, steps: int = MOST_EM_STEPS) -> _Fit:
         """EM from the moments, which are the answer where all C_i are equal."""
         d = x.shape[1]
-        typical, floor = c.mean(axis=0), LEAST_VARIANCE * np.eye(d)
+        typical, floor = _typical(c), LEAST_VARIANCE * np.eye(d)
         spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
             weights = np.asarray(np.linalg.inv(spread + floor + c), dtype=np.float64)
@@ -209,6 +209,11 @@ class _Fit:
             if change < EM_TOLERANCE:
                 break
         return cls(mean=mean, spread=spread, weights=weights, weighted=weighted)
+
+
+def _typical(c: Array) -> Array:
+    """C of the robot in the middle: one whose log tells hardly anything must not stand for all, as in their mean."""
+    return np.asarray(c[np.argsort(np.trace(c, axis1=1, axis2=2), kind="stable")[len(c) // 2]])
 
 
 def _moments(observed: Array, typical: Array, whole: bool) -> Array:
@@ -235,7 +240,7 @@ def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) ->
     off = x - np.einsum("nij,nj->ni", uncertain, side)
     spread = np.broadcast_to(fitted.spread, (count, d, d)).copy()
     spread[kept] = _without_each(x[kept], c[kept], fitted, whole)
-    typical = c[kept].mean(axis=0) + LEAST_VARIANCE * np.eye(d)
+    typical = _typical(c[kept]) + LEAST_VARIANCE * np.eye(d)
     # errors of T over S of a robot: those with small C know T best, and need it best
     weight = np.trace(np.linalg.solve(fitted.spread + c + LEAST_VARIANCE * np.eye(d), fitted.spread + typical),
                       axis1=1, axis2=2)  # fmt: skip

@@ -27,6 +27,7 @@ SURELY_POSITIVE = 3.0  #: σ above zero, of all robots, from which a parameter i
 AS_GOOD_EXPLANATION = 6.0  #: of D²: links that explain less well by so much could as well be the reason
 UPPER_SHARES = np.array([0.5, 0.9])  #: of residuals above the middle, which are to be as those of a Gaussian at least
 MOST_REASONS = 3  #: of one robot, the surest first
+DIFFERS, AS_ITS_TYPE, NOT_COMPARED = "differs", "as its type", "not compared"  #: the last: too few robots
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,12 @@ class TypeComparison:
     def adjusted(self) -> Array:
         """(N,) to be compared with the level."""
         return adjusted(self.robot_p_values, self.method)
+
+    def verdict(self, k: int) -> str:
+        """Of robot k."""
+        if not self.asked:
+            return NOT_COMPARED
+        return DIFFERS if self.differs[k] else AS_ITS_TYPE
 
     @cached_property
     def differs(self) -> BoolArray:
