@@ -251,7 +251,7 @@ def first_state(log: Stretch, stretches: Sequence[Stretch], states: Array) -> Ar
     """(2 n,) of a whole log: as its first stretch was fitted, or as measured where that begins later."""
     for one, state in zip(stretches, states, strict=True):
         if one.log == log.log and one.time[0] == log.time[0]:
-            return state
+            return np.asarray(state)
     return np.concatenate([log.q[0], first_speed(log)])
 
 
