@@ -15,10 +15,11 @@ from exciter.experiment.quality.evidence import USUAL_TERMS, foreign_units
 from exciter.experiment.quality.numbers_in_words import counted, number, percent, time_span
 from exciter.experiment.quality.sample_tallies import turns_of
 from exciter.experiment.quality.torque_checks import with_reasons
-from exciter.experiment.recording import About, AnalogFilter
+from exciter.experiment.recording import About, AnalogFilter, Recording
 from exciter.notes import Severity, note, problem, warning
 from exciter.robot import embedded_robots as embedded
 from exciter.robot import load
+from exciter.robot.motion import Motion
 from support.quality_logs import RATE, changed, clean, fourier
 
 pytestmark = pytest.mark.slow
@@ -441,3 +442,33 @@ def test_a_delay_that_the_filter_explains_is_a_note():
     assert "as the filter given explains (expected 20.4 ms)" in known.text
     (other,) = told(judge(replace(recording, about=About(filter=AnalogFilter(4, 100.0))), robot), "delay")
     assert other.severity == Severity.WARNING
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_joint_that_hardly_moves_has_no_turned_sign(seed):
+    """Its friction bends like a spring, which bodies of any kind would make friction that drives (seed 3)."""
+    robot, rng, time = embedded.robot("panda"), np.random.default_rng(seed), np.arange(0.0, 20.0, 0.004)
+    motion = fourier(robot, time, seed)
+    size = np.ones(robot.n)
+    size[rng.permutation(robot.n)[:2]] = 0.02
+    middle = motion.q.mean(axis=0)
+    motion = Motion(time, middle + (motion.q - middle) * size, motion.qd * size, motion.qdd * size)
+    heavier = robot.with_inertias(robot.inertias * (1.0 + 0.2 * rng.uniform(-1.0, 1.0, (robot.n, 1))))
+    force, bent = DynamicModel(heavier).torque(motion), np.zeros_like(motion.q)
+    for k in range(1, len(time)):
+        step = motion.q[k] - motion.q[k - 1]
+        bent[k] = np.sign(step) + (bent[k - 1] - np.sign(step)) * np.exp(-np.abs(step) / 0.01)
+    force = force + force.std(axis=0) * (0.15 * bent + 0.01 * rng.standard_normal(bent.shape))
+    recording = Recording(robot.joint_names, time, motion.q + 2e-5 * rng.standard_normal(bent.shape), None, force)
+    assert not told(check(recording, robot), "sign", Severity.WARNING)
+
+
+def test_friction_betrays_a_sign_where_bodies_are_known_and_too_light_to_tell():
+    """The shoulder's axis is vertical and its friction larger than what bodies ask for."""
+    recording, robot = clean("panda", 1)
+    rubbing = 30.0 * np.tanh(recording.qd[:, 0] / 0.01)
+    force = 0.02 * recording.torque[:, 0] + rubbing
+    assert not told(judge(changed(recording, "torque", 0, force), robot), "sign", Severity.WARNING)
+    (sign,) = told(judge(changed(recording, "torque", 0, -force), robot), "sign")
+    assert sign.joint == "joint_1"
+    assert sign.numbers["friction"] == pytest.approx(-30.0, rel=0.1)

@@ -17,6 +17,7 @@ from exciter.errors import RecordingError
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality import sample_tallies as tallies
+from exciter.experiment.quality.believable import body_spread
 from exciter.experiment.quality.delays import Delays, delays_of
 from exciter.experiment.quality.explanations import ChangeSearch, Explanation
 from exciter.experiment.quality.joint_order_and_signs import (
@@ -398,7 +399,9 @@ class Evidence:
             return Arrangement()
         if not self.inertias_known:
             return Arrangement(driving=driving_friction(self.voting, self.limits))
-        return arrangement_of(self.voting, self.limits, self.changed, of_torque=self.effort_unit == "N·m")
+        of_torque = self.effort_unit == "N·m"
+        spread = None if not of_torque or self.loaded else body_spread(self.voting.model.robot.inertias)
+        return arrangement_of(self.voting, self.limits, self.changed, spread, of_torque=of_torque)
 
     @cached_property
     def delays(self) -> Delays | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
+from exciter.experiment.quality.believable import LEAST_NOISE_SHARE, REWEIGHTED_BODIES
 from exciter.experiment.quality.smoothed_log import EffortRows, unexplained, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.recording import Recording
@@ -88,8 +89,11 @@ class Arrangement:
     unclear: Sequence[int] = ()
 
 
-def arrangement_of(rows: EffortRows, limits: Thresholds, changed: set[int], *, of_torque: bool) -> Arrangement:
-    """Where inertias are known. changed: joints of which something is known to be wrong. How much the torque of row i
+def arrangement_of(
+    rows: EffortRows, limits: Thresholds, changed: set[int], spread: Array | None, *, of_torque: bool
+) -> Arrangement:
+    """Where inertias are known. changed: joints of which something is known to be wrong. spread: of bodies near the
+    description (``body_spread``), None where efforts are no torques. How much the torque of row i
     is like the model's of column j does not depend on its sign; one that would have to be scaled beyond reason belongs
     to another joint."""
     motion, most = rows.smooth.motion, limits.torque_scale
@@ -97,7 +101,7 @@ def arrangement_of(rows: EffortRows, limits: Thresholds, changed: set[int], *, o
     size = np.abs(scale)
     like = np.where(((size < most) & (size > 1.0 / most)) | (not of_torque), np.abs(correlation), 0.0)
     z = np.arctanh(np.minimum(like, 1.0 - 1e-9))  # Fisher: differences mean the same near 0 and near 1
-    driving = {} if changed else driving_friction(rows, limits)
+    driving = {} if changed else driving_friction(rows, limits, spread)
     others = z - np.diag(np.full(len(z), np.inf))
     clear = z.diagonal() - np.maximum(others.max(axis=0), others.max(axis=1)) > CLEAR_FISHER_DIFFERENCE
     doubtful = np.flatnonzero(~((like.diagonal() > limits.conclusive) & clear)).tolist()
@@ -105,21 +109,47 @@ def arrangement_of(rows: EffortRows, limits: Thresholds, changed: set[int], *, o
     return Arrangement(correlation, driving, unclear)
 
 
-def driving_friction(rows: EffortRows, limits: Thresholds) -> dict[int, tuple[float, float]]:
-    """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error. The base
-    regressor of each joint's own rows is fitted; friction at usual speed must not be negative."""
-    driving = {}
+def driving_friction(
+    rows: EffortRows, limits: Thresholds, spread: Array | None = None
+) -> dict[int, tuple[float, float]]:
+    """Friction that drives its joint means a torque (or position) of the wrong sign; by joint, with its error. Each
+    joint's own rows are fitted; friction at usual speed must not be negative. spread: of bodies near the description,
+    where that has any: bodies of any kind explain what friction does where a joint hardly moves, and noise decides."""
+    driving, bodies, motion = {}, DynamicModel(rows.model.robot), rows.smooth.motion
+    near = None if spread is None else (bodies.torque(motion), bodies.dynamics.regressor(motion))
     for j, y in enumerate(rows.effort.T):
-        speed = float(np.sqrt(np.mean(rows.smooth.motion.qd[:, j] ** 2)))
+        speed = float(np.sqrt(np.mean(motion.qd[:, j] ** 2)))
         friction = {f"Fv{j + 1}": speed, f"Fs{j + 1}": 1.0}
         wanted = np.array([friction.get(name, 0.0) for name in rows.model.base.names])
         if not wanted.any():
             continue
-        judged = _combination(rows.regressor[:, j], y, wanted, rows.smooth.independent)
+        if spread is None or near is None:
+            judged = _combination(rows.regressor[:, j], y, wanted, rows.smooth.independent)
+        else:
+            judged = _friction_near(rows, j, y - near[0][:, j], near[1][:, j], spread)
         size = float(np.sqrt(np.mean((y - y.mean()) ** 2)))
         if judged is not None and judged[0] < -max(SURE_FRICTION_ERRORS * judged[1], limits.driving_friction * size):
             driving[j] = judged
     return driving
+
+
+def _friction_near(rows: EffortRows, j: int, y: Array, own: Array, spread: Array) -> tuple[float, float] | None:
+    """Friction of joint j at usual speed, its standard error: y = Y B z + U u + noise, y what the description leaves,
+    z ~ N(0, 1) bodies near it, u offset, friction and rotor inertia, which it does not know. own (N, 10 n): rows Y."""
+    n, qd, qdd = len(y), rows.smooth.motion.qd[:, j], rows.smooth.motion.qdd[:, j]
+    own = own.reshape(n, -1, 10)
+    moved = np.flatnonzero(own.any(axis=(0, 2)))
+    bodies = (own[:, moved, None] @ spread[moved]).reshape(n, -1)
+    drive = np.column_stack([qd, rows.smooth.direction[:, j], np.ones_like(qd), qdd])
+    w, known = np.column_stack([drive, bodies]), np.eye(drive.shape[1] + bodies.shape[1])[drive.shape[1] :]
+    wanted, independent = np.r_[np.sqrt(np.mean(qd**2)), 1.0, np.zeros(w.shape[1] - 2)], rows.smooth.independent
+    least = (LEAST_NOISE_SHARE * float(np.std(rows.effort[:, j]))) ** 2 + np.finfo(float).tiny
+    power = float(np.mean(unexplained(np.linalg.qr(drive)[0], y) ** 2))
+    for _ in range(REWEIGHTED_BODIES):  # noise is what bodies as far away as noise asks for leave
+        weight = np.sqrt(independent / n / (power + least))
+        stacked, aims = np.vstack([weight * w, known]), np.concatenate([weight * y, np.zeros(len(known))])
+        power = float(np.mean((y - w @ np.linalg.lstsq(stacked, aims, rcond=SINGULAR_FRICTION_VALUE)[0]) ** 2))
+    return _combination(stacked, aims, wanted, independent + len(known))
 
 
 def _combination(w: Array, y: Array, wanted: Array, independent: float) -> tuple[float, float] | None:
