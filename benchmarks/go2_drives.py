@@ -38,6 +38,12 @@ def candidates() -> dict[str, dict[str, Any]]:
         "with delay": {"unknown": [*kinds, "delay"]},
         "motors of one make": {"unknown": kinds, "alike": False, "shared": motors},
         "motors of one make, encoder bias": {"unknown": [*kinds, "bias"], "alike": False, "shared": motors},
+        # and one firmware: the gains that the maker states are those of the command, not of what the drive does
+        "motors and gains of one make, encoder bias": {
+            "unknown": [*kinds, "bias", "kp", "kd"],
+            "alike": False,
+            "shared": {**motors, "kp": ["*"], "kd": ["*"]},
+        },
     }
 
 
