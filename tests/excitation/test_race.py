@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import exciter as ex
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.track import OUTDONE_ITERATIONS, Track
 
@@ -31,3 +32,14 @@ def test_one_that_has_come_to_rest_far_from_the_bar_is_given_up():
 
 def test_none_is_given_up_before_its_gain_is_known():
     assert iterations([0.0] * 60, bar=-1.0) == OUTDONE_ITERATIONS + 1
+
+
+def test_without_a_race_all_starts_run_to_their_end():
+    """And the race returns what they return: starts that were given up did not have the best motion."""
+    family = ex.Fourier(period=4.0, harmonics=2)
+    every, raced = (ex.design("gautier-khalil", family, starts=8, seed=1, race=race).design for race in (False, True))
+    assert [one.feasible for one in every.attempts] == [True] * 8
+    assert any(one.outdone for one in raced.attempts)
+    ended = {one.number: one.value for one in raced.attempts if not one.outdone}
+    assert ended == {one.number: one.value for one in every.attempts if one.number in ended}
+    assert raced.value == every.value

@@ -212,8 +212,8 @@ def quick(made, monkeypatch):
     """Steps as they were made in ``made``, written as ever: nothing is searched or identified again."""
     found, source = made
     motions = {id(one.motion): source / f"round-{one.number:02d}" for one in found.rounds}
-    monkeypatch.setattr(campaigns, "first_design", lambda asked: found.rounds[0].motion)
-    monkeypatch.setattr(campaigns, "next_design", lambda asked, rounds: found.rounds[len(rounds)].motion)
+    monkeypatch.setattr(campaigns, "first_design", lambda asked, *_: found.rounds[0].motion)
+    monkeypatch.setattr(campaigns, "next_design", lambda asked, rounds, *_: found.rounds[len(rounds)].motion)
     monkeypatch.setattr(campaigns, "identified", lambda asked, rounds, logs: found.rounds[len(logs) - 1].result)
     results = {id(one.result): source / f"round-{one.number:02d}" / "identified" for one in found.rounds}
 

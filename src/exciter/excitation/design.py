@@ -254,6 +254,7 @@ def design(
     equations: Sequence[str] | None = None,
     seed: int = 0,
     starts: int = 16,
+    race: bool = True,
     workers: Workers = HERE,
     time_limit: float | Deadline | None = None,
     file_rate: float | None = None,
@@ -263,14 +264,14 @@ def design(
 ) -> Design:
     """Minimise a criterion (D-optimality unless given) over the motions of a family, within all limits for all time.
 
-    noise σ (n,) or one number [N·m]: of the torques, one unless given. constraints: beyond the joint limits, which the
+    noise σ (n,) or one number [N·m]: of torques, one unless given. constraints: beyond the joint limits, which the
     robot has. columns: the parameters it is about (``DesignColumns``), the base parameters unless given. samples: of
     the log over one duration, 100 per second unless given. prior (b, b): information of earlier experiments.
     duration_range [s]: makes the duration free. locked: joints that stand still, and where; equations: joints whose
-    torques count, all unless given. starts, from different seeds, over ``workers``; the best one is returned.
-    time_limit [s] (or a ``Deadline``) of the whole design, with file_rate [Hz] of ``export`` too, and Ctrl-C end the
-    search early with what was reached. A checkpoint file keeps completed starts, the best of which is returned,
-    certified, when no time is left for more (resume: False to begin anew; it stays until a start takes its place)."""
+    torques count, all unless given. starts, from different seeds, over ``workers``; the best one is returned; race:
+    those that cannot win are given up, else ``attempts`` has what each comes to. time_limit [s] (or a ``Deadline``)
+    of it all, with file_rate [Hz] of ``export`` too, and Ctrl-C end the search early with what is reached. A checkpoint
+    keeps completed starts; the best is returned, certified, when no time is left for more (resume: False: anew)."""
     deadline = time_limit if isinstance(time_limit, Deadline) else Deadline.after(time_limit)
     began = deadline.clock()
     robot, trajectory = model.robot, trajectory.of_joints(model.robot.joint_names)
@@ -311,7 +312,7 @@ def design(
         rehearsal = _rehearsed(search, best_of, deadline, file_rate, before) if limited else _Rehearsal(None)
         until, certificate_seconds = rehearsal.ends(deadline), rehearsal.certificate_seconds
         found, interrupted, out_of_time, remarks = run_starts(
-            search, starts, workers, until, certificate_seconds, checkpoint=kept, before=before, progress=progress
+            search, starts, workers, until, certificate_seconds, kept, before, race=race, progress=progress
         )
         feasible = [attempt for attempt in found if attempt.feasible]
         if not feasible and not out_of_time:

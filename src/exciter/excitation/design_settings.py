@@ -18,6 +18,7 @@ noise: [1.0, 1.0, 0.5]                       # σ of the torques [N·m], one or 
 constraints: …                               # see ``constraints.constraint_settings``
 samples: 2000                                # of the log over one period, which predictions count
 starts: 16
+race: true                                   # starts that cannot win are given up; false: all run to their end
 seed: 0
 jobs: 2
 time_limit: 60                               # [s]
@@ -159,6 +160,7 @@ class DesignSettings(Settings):
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     samples: Annotated[int | None, Whole(2, 1_000_000)] = None
     starts: Annotated[int, Whole(1, 100_000)] = 16
+    race: bool = True
     seed: Annotated[int, Whole(0, LARGEST_SEED)] = 0
     jobs: Annotated[int, Whole(1, 256)] = 1
     time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None

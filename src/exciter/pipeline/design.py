@@ -309,6 +309,7 @@ def design(
         duration_range=config.duration_range,
         seed=config.seed,
         starts=config.starts,
+        race=config.race,
         workers=Processes(config.jobs) if workers is None else workers,
         time_limit=time_limit(config) if deadline is None else deadline,
         file_rate=None if deadline is None else config.rate,

@@ -115,6 +115,7 @@ def search(
         duration_range=set_up.DURATIONS if free else None,
         seed=WEIGHTED_DESIGN_SEED,
         starts=starts,
+        race=False,  # what all starts come to is shown
     )
 
 

@@ -119,6 +119,7 @@ def _designed(known: Array, starts: int) -> Design:
         constraints=limits,
         samples=DESIGN_SAMPLES_PER_PERIOD,
         starts=starts,
+        race=False,  # the scatter of all starts is shown
     )
 
 

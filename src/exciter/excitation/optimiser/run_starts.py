@@ -311,9 +311,10 @@ def run_starts(
     workers: Workers = HERE,
     deadline: Deadline = NEVER,
     certificate_seconds: float = 0.0,
-    *,
     checkpoint: Checkpoint | None = None,
     before: Sequence[Attempt] = (),
+    *,
+    race: bool = True,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[tuple[Attempt, ...], bool, bool, tuple[Note, ...]]:
     """What ``starts`` starts gave, without those that time did not leave a motion; whether Ctrl-C or the deadline came
@@ -334,7 +335,7 @@ def run_starts(
         for first in (True, False):
             numbers = [number for number in missing if (number < FIRST_STARTS) == first]
             ends = [one.history[-1][1] for one in done.values() if one.number < FIRST_STARTS and one.history]
-            bar = np.inf if first else min(ends, default=np.inf)
+            bar = min(ends, default=np.inf) if race and not first else np.inf
             with closing(_run(search, numbers, workers, deadline, certificate_seconds, report, bar)) as running:
                 for attempt in running:
                     if attempt.complete or attempt.feasible:
