@@ -11,8 +11,8 @@ soft constraint f = −D_c (a_c + b q̇) with (M + A) a_c = (M + A + h D̂) a, f
 
     (M + A) δa_c = ∂τ − … + δf − (δM + δA) (a_c − a) + h δD̂ a    (∂τ − … as above)
 
-Left out is only there what M's change with q does to the difference of both accelerations. Slopes of ID are those of the rigid bodies' kernels. The cost is about that of one
-roll-out, whatever the number of unknowns."""
+Left out is only there what M's change with q does to the difference of both accelerations. Slopes of ID are those of
+the rigid bodies' kernels. The cost is about that of one roll-out, whatever the number of unknowns."""
 
 from __future__ import annotations
 
