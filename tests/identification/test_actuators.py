@@ -304,6 +304,19 @@ def test_settings_that_cannot_be_are_one_line(robot, asked, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("kp", [1e5, 1e6])
+def test_gains_of_another_unit_are_one_line(robot, kp, tmp_path, monkeypatch, capfd):
+    """A loop that is not stable at this step ends in no table: it was one of σ of 1e-70, beside warnings of NumPy and
+    MuJoCo and a file of MuJoCo's where one works."""
+    monkeypatch.chdir(tmp_path)
+    asked = {"control": {"kp": kp, "kd": 0}, "known": {"armature": 0.006}}
+    with pytest.raises(ExciterError, match="not stable") as error, np.errstate(over="raise", invalid="raise"):
+        ex.actuators(robot, noisy(1, seconds=2.0), {"actuators": asked})
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+    assert "WARNING" not in "".join(capfd.readouterr())
+
+
 def described(tmp_path, actuators, defaults=""):
     """The double pendulum with other actuators."""
     body = DOUBLE.partition("<actuator>")[0].replace("<mujoco>", f"<mujoco><default>{defaults}</default>")
