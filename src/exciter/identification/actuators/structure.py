@@ -36,6 +36,7 @@ from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+STRUCTURE_SUBJECT = "structure"  #: of the notes
 LOOKED_AT_REPEATS = 2.0  #: samples that say the same, from which on residuals are looked at: less is noise
 WRONG_STRUCTURE_CHANCE = 0.01  #: of naming any structure where there is none (Bonferroni)
 LEAST_EXPLAINED = 0.2  #: part of a residual's variance, that a structure must explain to be named
@@ -484,6 +485,6 @@ def structure_notes(found: Sequence[FoundStructure], joints: Sequence[str]) -> t
         beside = f"; {' or '.join(one.rivals)} would explain nearly as much" if one.rivals else ""
         text = f"{100.0 * one.share:.0f} % of the residual's variance look like {one.words}{beside}"
         notes.append(
-            warning("structure", text, joints[one.joint], None, family=one.family, share=one.share, size=one.size)
+            warning(STRUCTURE_SUBJECT, text, joints[one.joint], None, family=one.family, share=one.share, size=one.size)
         )
     return tuple(notes)
