@@ -197,7 +197,8 @@ def fit_actuators(
         tell=lambda w: say(f"smoothed friction: {w}"),
         before=before,
     )
-    fitted = problem.fit(soft.x, prior, soft.states, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
+    begun = problem.likelier(soft.x, soft.states)
+    fitted = problem.fit(soft.x, prior, begun, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
     untold.extend(combinations(numbers, fitted.information))
     alone, found, weight = fitted.x, tuple[Population, ...](), weak
     for turn in range(ALIKE_ROUNDS if numbers.populations else 0):

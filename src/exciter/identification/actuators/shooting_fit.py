@@ -101,6 +101,24 @@ class ShootingProblem:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
         return np.array([np.concatenate([s.q[0], first_speed(s)]) for s in self.stretches])
 
+    def likelier(self, x: Array, states: Array) -> Array:
+        """(S, 2 n): states, or those that were measured, limb by limb whichever leave less. A joint that is just about
+        to slip has minima beside that of its true state, and friction that was smoothed leads to them."""
+        chosen, measured, n = np.array(states), self.begin(), self.simulator.n
+        both = [self.simulate(x, one) for one in (states, measured)]
+        left = [[s.q - y for s, y in zip(self.stretches, said, strict=True)] for said in both]
+        sigma = robust_sigma(left[0])
+        for k, pair in enumerate(zip(*left, strict=True)):
+            ours, theirs = (self._loss(np.abs(r) / sigma).sum(axis=0) for r in pair)
+            for limb in self.limbs:
+                if theirs[limb].sum() < ours[limb].sum():
+                    own = [*limb, *(n + j for j in limb)]
+                    chosen[k, own] = measured[k, own]
+        return chosen
+
+    def _loss(self, r: Array) -> Array:
+        return r**2 if self.loss is None else np.where(r <= self.loss, r**2, 2.0 * self.loss * r - self.loss**2)
+
     def simulate(self, x: Array, states: Array, softness: float | None = None) -> list[Array]:
         numbers = self.numbers.at(x)
         self.rollouts += 1
@@ -172,8 +190,7 @@ class ShootingProblem:
             r = np.abs(stretch.q - said) / sigma
             if not np.isfinite(r).all() or np.abs(said).max() > DIVERGED_RAD:
                 return np.inf
-            loss = r**2 if self.loss is None else np.where(r <= self.loss, r**2, 2.0 * self.loss * r - self.loss**2)
-            total += float((loss / repeats).sum())
+            total += float((self._loss(r) / repeats).sum())
         off = x - prior.mean
         slack = (states - self.begin())[:, self.simulator.n :] / STATE_VELOCITY_SIGMA
         return total + float(off @ prior.weight @ off) + float((slack**2).sum())
