@@ -289,12 +289,12 @@ def log_motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch
     centre = np.vstack(runs).mean(axis=0)
     inertia = np.diagonal(model.dynamics.inertia_matrix(centre[None])[0])
     speed = np.sqrt(np.mean(np.vstack(speeds) ** 2, axis=0))
-    for stretch, q, v in zip(fine, runs, speeds, strict=True):
+    for log, stretch, q, v in zip(logs, fine, runs, speeds, strict=True):
         a = np.gradient(v, spacing, axis=0)
         told = commanded(stretch, stretch.time - here["measurement_delay"][0], here) + here["bias"]
         torque = np.clip(here["kp"] * (told - q) - here["kd"] * v + here["offset"], -here["limit"], here["limit"])
         load = model.torque(Motion.at(q, v, a))
-        rate = 1.0 / float(np.median(np.diff(stretch.command_time)))
+        rate = 1.0 / float(np.median(np.diff(log.time)))
         found.append(
             LogMotion(model, here, stretch.time, q, v, a, torque, load, centre, speed, np.asarray(inertia), rate)
         )
