@@ -9,9 +9,11 @@ import pytest
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.export.drives import described_drives
-from exciter.identification.actuators.actuator_fit import fit_actuators
+from exciter.identification.actuators.actuator_fit import fit_actuators, gains_of
 from exciter.identification.actuators.actuator_settings import ActuatorSettings
+from exciter.identification.actuators.drive_numbers import drive_numbers
 from exciter.identification.actuators.moved_links import changed_links
+from exciter.identification.actuators.untold import combinations
 from support.driven_pendulum import ARMATURE, DOUBLE, noisy, settings
 
 LIGHT = 'mass="0.3" diaginertia="0.0005 0.002 0.002"/>'
@@ -146,3 +148,21 @@ def test_what_nothing_can_tell_apart_is_said_before_the_fit(text, asked, scales,
         assert "kp a about 60 N·m/rad" in one
     assert any(one.startswith(f"{alike} change together") for one in named) == (alike is not None)
     assert len(set(named)) == len(named)
+
+
+def test_gains_that_a_weak_direction_hardly_moves_are_no_scale_of_torque(tmp_path):
+    """Two encoder biases that go together, and move Kp by 2 % of an even part: Kp is told, and only they are not."""
+    (tmp_path / "double.xml").write_text(DOUBLE)
+    robot = ex.load(tmp_path / "double.xml")
+    asked = settings(unknown=("friction", "bias", "kp"), shared={"kp": ("*",)})
+    numbers = drive_numbers(robot, asked, gains_of(robot, asked))
+    weak = np.array([{"bias a": 1.0, "bias b": -0.8, "kp": 0.02}.get(name, 0.0) for name in numbers.names])
+    weak /= np.linalg.norm(weak)
+    information = 1e4 * (np.eye(len(weak)) - np.outer(weak, weak)) + 0.1 * np.outer(weak, weak)
+    (said,) = combinations(numbers, information / np.outer(numbers.spreads, numbers.spreads))
+    assert said.startswith("bias a, bias b change together")
+    weak = np.array([{"friction": 1.0 / 3.0, "kp": 1.0}.get(name.split()[0], 0.0) for name in numbers.names])
+    weak /= np.linalg.norm(weak)  # all torques by one factor, beside the spreads that are allowed
+    information = 1e4 * (np.eye(len(weak)) - np.outer(weak, weak)) + 0.1 * np.outer(weak, weak)
+    (said,) = combinations(numbers, information / np.outer(numbers.spreads, numbers.spreads))
+    assert said.startswith("nothing fixes the scale of torque: friction a, friction b, kp scale together")

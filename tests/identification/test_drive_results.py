@@ -17,6 +17,7 @@ import exciter as ex
 from exciter.errors import ExciterError
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
 from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS
+from exciter.notes import warning
 from exciter.report.interval_chart import DrawnInterval, IntervalChart, IntervalGroup
 from exciter.validation.drive_comparison import DriveTable
 from exciter.validation.free_run import DriveVerdict, FreeRun
@@ -107,6 +108,11 @@ def test_a_verdict_names_the_joint_that_stands_out_and_why():
     assert one.joint == "knee"
     assert "larger than with the drives of the description" in one.sentence
     assert re.search(r"\d\d % of the residual's variance goes with position", one.sentence)
+    assert "see the note" not in one.sentence
+    fit.notes = (warning("model error", "", joints=("knee",)), warning("structure", "", "knee"))
+    (one,) = DriveVerdict(fit=fit, runs=(run_of(rng, 1e-3, True, wrong=2e-2),)).outstanding
+    assert "goes with position" in one.sentence  # and what it looks like is said elsewhere
+    assert one.sentence.endswith("see the note on its structure")
 
 
 def snippet_drives(**changes):

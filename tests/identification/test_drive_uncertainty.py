@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from exciter.identification.actuators.lost_commands import with_lost_commands
+from exciter.identification.actuators.lost_commands import held_commands, with_lost_commands
 from exciter.identification.actuators.score_covariance import correlated_scores, window_freedom
 from exciter.identification.actuators.shooting_fit import repeated
 
@@ -62,3 +62,13 @@ def test_commands_of_lost_samples_are_filled_where_they_are_smooth():
     same, untouched = with_lost_commands(time, command)
     assert same is time
     assert untouched is command
+
+
+def test_held_commands_are_lines_whose_samples_are_means_over_a_step():
+    time, step, late = np.array([0.0, 0.01, 0.02, 0.03]), 0.004, 0.0013
+    command = np.array([[1.0], [3.0], [2.0], [5.0]])
+    instants, lines = held_commands(time, command, step)
+    fine = np.linspace(0.0, step, 4000, endpoint=False) + step / 8000.0
+    for at in np.arange(0.002, 0.024, step):  # at 0.03 and later nothing comes
+        held = command[np.searchsorted(time, at - late + fine, side="right") - 1, 0]
+        assert np.interp(at - late, instants, lines[:, 0]) == pytest.approx(held.mean(), abs=2e-3)

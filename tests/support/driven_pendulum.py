@@ -26,9 +26,9 @@ def commands(time, seed):
     return (size / np.sqrt(frequency) * waves).sum(axis=2)
 
 
-def moved(seed, seconds=6.0, bias=0.0, text=DOUBLE):
+def moved(seed, seconds=6.0, bias=0.0, text=DOUBLE, held=False):
     """(time, command, q) of a loop written out step by step: MuJoCo moves the bodies, the torque is applied by hand and
-    the control's damping is the joint's, which implicitfast treats alike."""
+    the control's damping is the joint's, which implicitfast treats alike. held: each command until the next."""
     model = mujoco.MjModel.from_xml_string(text)
     model.dof_armature[:], model.dof_damping[:], model.dof_frictionloss[:] = ARMATURE, DAMPING + KD, FRICTION
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
@@ -43,7 +43,10 @@ def moved(seed, seconds=6.0, bias=0.0, text=DOUBLE):
         q[k] = data.qpos
         for tick in range(round(1.0 / RATE / step)):
             at = time[k] + tick * step - DELAY
-            now = [np.interp(at, time, told[:, j]) for j in range(2)]
+            if held:
+                now = told[max(0, int(np.floor(at * RATE + 1e-9)))]
+            else:
+                now = [np.interp(at, time, told[:, j]) for j in range(2)]
             data.qfrc_applied[:] = KP * (now - data.qpos - bias)
             mujoco.mj_step(model, data)
     return time, told, q + bias

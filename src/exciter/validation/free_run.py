@@ -13,6 +13,7 @@ import numpy as np
 from exciter.errors import RecordingError
 from exciter.experiment.recording.recording import Recording
 from exciter.identification.actuators.actuator_fit import ActuatorFit
+from exciter.identification.actuators.structure import STRUCTURE_SUBJECT
 from exciter.identification.uncertainty.conditioning import correlated_pairs
 from exciter.typing import Array
 from exciter.validation.structure import STRUCTURE_FALSE_ALARM_CHANCE, on_motion
@@ -205,7 +206,9 @@ class DriveVerdict:
                     f"{WHY_BY_QUANTITY[quantity]}"
                 )
         noted = [one.subject for one in self.fit.notes if run.joints[j] in (one.joint, *one.numbers.get("joints", ()))]
-        return said or [f"see the note on its {subject}" for subject in noted]
+        # what it looks like is named by its structure, whatever else the residual goes with
+        told = [subject for subject in noted if not said or subject == STRUCTURE_SUBJECT]
+        return [*said, *(f"see the note on its {subject}" for subject in told)]
 
     @property
     def pairs(self) -> tuple[tuple[str, str, float], ...]:

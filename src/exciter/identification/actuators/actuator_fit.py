@@ -24,7 +24,7 @@ from exciter.identification.actuators.drive_simulator import (
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
-from exciter.identification.actuators.lost_commands import with_lost_commands
+from exciter.identification.actuators.lost_commands import held_commands, with_lost_commands
 from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.score_covariance import correlated_scores, lags_of, window_freedom
 from exciter.identification.actuators.shooting_fit import (
@@ -132,16 +132,23 @@ class ActuatorFit:
 
     def simulate(self, recording: Recording) -> tuple[Stretch, Array]:
         """A log driven by its command alone from its first state: the log, and encoder positions (N, n)."""
-        return rolled_freely(self.simulator, self.drives, recording.arranged(self.robot))
+        return rolled_freely(self.simulator, self.drives, recording.arranged(self.robot), self._held)
 
     def before(self, recording: Recording) -> Array:
         """The same with the numbers that the description and the control law gave."""
-        return rolled_freely(self.simulator, self.numbers.start, recording.arranged(self.robot))[1]
+        log = recording.arranged(self.robot)
+        return rolled_freely(self.simulator, self.numbers.start, log, self._held)[1]
+
+    @property
+    def _held(self) -> float | None:
+        return held_step(self.settings, self.simulator)
 
 
-def rolled_freely(simulator: DriveSimulator, numbers: Numbers, recording: Recording) -> tuple[Stretch, Array]:
-    """See ``ActuatorFit.simulate``."""
-    stretch = whole(recording, 0)
+def rolled_freely(
+    simulator: DriveSimulator, numbers: Numbers, recording: Recording, held: float | None = None
+) -> tuple[Stretch, Array]:
+    """See ``ActuatorFit.simulate``, and ``whole``."""
+    stretch = whole(recording, 0, held)
     state = np.concatenate([stretch.q[0], first_speed(stretch)])[None]
     return stretch, simulator.roll(simulator.with_numbers(numbers), numbers, state, [stretch])[0]
 
@@ -167,7 +174,8 @@ def fit_actuators(
             refuse_wrong(recording.arranged(robot), robot)
     interval = float(np.median(np.concatenate([np.diff(log.time) for log in logs])))
     simulator = drive_simulator(robot, settings.simulator, interval, payload_places(robot, settings))
-    stretches = [s for k, log in enumerate(logs) for s in cut(whole(log, k), settings.segment)]
+    wholes = [whole(log, k, held_step(settings, simulator)) for k, log in enumerate(logs)]
+    stretches = [s for one in wholes for s in cut(one, settings.segment)]
     if not stretches:
         raise RecordingError(
             f"{logs[0].name or 'the log'} has {1.0 / interval:.2g} samples per second, fewer than 3 in "
@@ -197,7 +205,8 @@ def fit_actuators(
         tell=lambda w: say(f"smoothed friction: {w}"),
         before=before,
     )
-    fitted = problem.fit(soft.x, prior, soft.states, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
+    begun = problem.likelier(soft.x, soft.states)
+    fitted = problem.fit(soft.x, prior, begun, iterations=HARD_ITERATIONS, tell=lambda w: say(f"fit: {w}"))
     untold.extend(combinations(numbers, fitted.information))
     alone, found, weight = fitted.x, tuple[Population, ...](), weak
     for turn in range(ALIKE_ROUNDS if numbers.populations else 0):
@@ -220,12 +229,12 @@ def fit_actuators(
     structures = tuple[FoundStructure, ...]()
     if examined:
         say("what residuals look like")
-        wholes = [whole(log, k) for k, log in enumerate(logs)]
         firsts = np.array([first_state(one, stretches, fitted.states) for one in wholes])
         structures = wrong_structures(simulator, numbers, fitted.x, wholes, firsts)
         covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
-    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *hold_remark(numbers, interval, std))
+    holds = hold_remark(numbers, interval, std) if held_step(settings, simulator) is None else ()
+    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *holds)
     return ActuatorFit(
         robot=robot,
         settings=settings,
@@ -320,9 +329,16 @@ def refuse_wrong(recording: Recording, robot: Robot) -> None:
             )
 
 
-def whole(log: Recording, number: int) -> Stretch:
+def whole(log: Recording, number: int, held: float | None = None) -> Stretch:
+    """held: step of the simulation [s], where drives hold each command until the next."""
     assert log.command is not None
-    return Stretch(number, log.time, log.q, *with_lost_commands(log.time, log.command))
+    told = with_lost_commands(log.time, log.command)
+    return Stretch(number, log.time, log.q, *(told if held is None else held_commands(*told, held)))
+
+
+def held_step(settings: ActuatorSettings, simulator: DriveSimulator) -> float | None:
+    """For ``whole``."""
+    return simulator.step if settings.control is not None and settings.control.held else None
 
 
 def cut(log: Stretch, seconds: float) -> list[Stretch]:
@@ -360,7 +376,7 @@ def hold_remark(numbers: DriveNumbers, interval: float, std: Array) -> Iterator[
             "delay",
             "commands are straight lines between samples; where the drive held each until the next, "
             f"{500.0 * interval:.3g} ms of the delay (half a sample) are that hold, which a simulator that holds "
-            "commands adds by itself",
+            "commands adds by itself: control: {held: true} simulates it",
         )
 
 

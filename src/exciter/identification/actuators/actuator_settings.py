@@ -1,7 +1,7 @@
 """``actuators:`` of the file of ``--config``: the control law of the drives, what of it is unknown, how it is fitted.
 
 actuators:
-  control: {kp: 20, kd: 1.5, limit: {'*calf*': 45.4, '*': 23.7}}   # τ = Kp (command − q) − Kd q̇; or by joint or pattern
+  control: {kp: 20, kd: 1.5, limit: {'*calf*': 45.4, '*': 23.7}}   # τ = Kp (command − q) − Kd q̇; held: true
   unknown: [armature, damping, friction, offset, delay]   # also kp, kd, limit, bias, measurement_delay, mass, payload
   shared: {armature: ['*_hip_*', '*_thigh_*', '*_calf_*']}         # joints of a pattern have one value
   alike: true                     # joints that the description makes alike are, about, as far as the logs say so
@@ -106,7 +106,7 @@ POSITIVE_BY_PATTERN = ByPattern(Number(above=0.0))
 class PositionControl(Settings):
     """What the drives do with a command: τ = clip(Kp (command(t − delay) − q − bias) − Kd q̇, ± limit). kp [N·m/rad], kd
     [N·m·s/rad], limit [N·m] by joint or pattern; what is not given is that of the position actuators of the robot's
-    MJCF, the limit the robot's own.
+    MJCF, the limit the robot's own. held: each command stays until the next one comes; else they are on lines between.
 
     >>> ex.PositionControl(kp=20.0, kd={"*knee": 1.0, "*": 1.5}).kd
     {'*knee': 1.0, '*': 1.5}"""
@@ -115,6 +115,7 @@ class PositionControl(Settings):
     kp: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
     kd: Annotated[Mapping[str, float], ByPattern(Number(least=0.0))] = field(default_factory=dict)
     limit: Annotated[Mapping[str, float], POSITIVE_BY_PATTERN] = field(default_factory=dict)
+    held: Annotated[bool, Flag()] = False
 
 
 @dataclass(frozen=True)

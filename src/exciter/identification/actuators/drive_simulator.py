@@ -12,7 +12,8 @@ delays need not be whole steps."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +145,8 @@ class DriveSimulator:
                 models.append(model)
                 starts.append(self.state(state[:n] - numbers["bias"], state[n:]))
                 controls.append(commanded(stretch, grid, numbers))
-        batch, _ = rollout.rollout(models, [engine().MjData(self.model)], np.array(starts), np.array(controls))
+        with unwarned():
+            batch, _ = rollout.rollout(models, [engine().MjData(self.model)], np.array(starts), np.array(controls))
         found, k = list[list[Rolled]](), 0
         for _, numbers, states in runs:
             own = list[Rolled]()
@@ -166,6 +168,19 @@ class DriveSimulator:
         hard[data.efc_id[rows]] = data.efc_D[rows]
         rate[data.efc_id[rows]] = np.reshape(data.efc_KBIP, (-1, 4))[rows, 1]
         return hard[self.dof], rate[self.dof]
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without what MuJoCo says of loops that diverge, on screen and in MUJOCO_LOG.TXT where one works: a search may try
+    such numbers, and those that it ends with are looked at."""
+    mujoco = engine()
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda words: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def commanded(stretch: Stretch, grid: Array, numbers: Numbers) -> Array:

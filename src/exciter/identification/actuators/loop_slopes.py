@@ -7,9 +7,12 @@ that f is what is left. Linearised along it:
     (M + A + h D̂) δa = ∂τ − (∂ID/∂q + Kp) δq − (∂ID/∂q̇ + D + Kd) δq̇ + δf,    ID(q, q̇, a) = M a + rigid(q, q̇, 0),
 
 without Kp and Kd where torque is at its limit. Friction that slips is ± its number; friction that holds is MuJoCo's
-soft constraint f = −D_c (a_c + b q̇) with M a_c = (M + h D̂) a. Left out is only there what M's change with q does to the
-difference of both accelerations. Slopes of ID are those of the rigid bodies' kernels. The cost is about that of one
-roll-out, whatever the number of unknowns."""
+soft constraint f = −D_c (a_c + b q̇) with (M + A) a_c = (M + A + h D̂) a, for which
+
+    (M + A) δa_c = ∂τ − … + δf − (δM + δA) (a_c − a) + h δD̂ a    (∂τ − … as above)
+
+Left out is only there what M's change with q does to the difference of both accelerations. Slopes of ID are those of
+the rigid bodies' kernels. The cost is about that of one roll-out, whatever the number of unknowns."""
 
 from __future__ import annotations
 
@@ -79,13 +82,15 @@ class LoopSlopes:
             m, p = len(limb), len(own)
             square = (slice(None), limb[:, None], limb)
             inertia, by_q, by_v = (np.ascontiguousarray(one[square]) for one in (loop.inertia, loop.by_q, loop.by_v))
-            torque = np.zeros((len(loop.q), m, p))
+            torque, seen = np.zeros((len(loop.q), m, p)), np.zeros((len(loop.q), m, p))
             first = np.zeros((2, m, p + 2 * m))
+            beyond = self._beyond(here, loop, implicit, holds, limb)
             first[0, :, p : p + m] = first[1, :, p + m :] = np.eye(m)
             said = np.zeros((m, p))  # what the encoder says beside the position
             for c, k in enumerate(own):
                 unknown = self.numbers.unknowns[k]
                 self._forced(unknown, here, loop, implicit, holds, limb, torque[:, :, c])
+                self._seen(unknown, here, loop, beyond, limb, seen[:, :, c])
                 if unknown.kind.word == "bias":
                     said[:, c] = np.isin(limb, unknown.joints)
                     first[0, :, c] = -said[:, c]
@@ -99,7 +104,7 @@ class LoopSlopes:
                     h,
                     *(one[part] for one in (inertia, by_q, by_v, fixed[0])),
                     of_joints[0],
-                    *(one[part] for one in (torque, *fixed[1:])),
+                    *(one[part] for one in (torque, seen, *fixed[1:])),
                     *of_joints[1:],
                     np.ascontiguousarray(hardness[limb[:, None], own]),
                     *first.copy(),
@@ -194,6 +199,35 @@ class LoopSlopes:
             else:  # delays
                 column = -here["kp"][j] * free * loop.told_rate[:, j]
             out[:, place] += value * column
+
+    def _beyond(self, here: Numbers, loop: _Loop, implicit: Array, holds: BoolArray, limb: Index) -> Array:
+        """(T, n) a_c − a: by how much the acceleration that friction sees is more than that of the step, of a limb and
+        where friction of it holds."""
+        found = np.zeros_like(loop.a)
+        rows = np.flatnonzero(holds[:, limb].any(axis=1))
+        inertia = loop.inertia[rows[:, None, None], limb[:, None], limb] + np.diag(here["armature"][limb])
+        part = (rows[:, None], limb)
+        found[part] = np.linalg.solve(inertia, (implicit * loop.a)[part][:, :, None])[:, :, 0]
+        return found
+
+    def _seen(self, unknown: Unknown, here: Numbers, loop: _Loop, beyond: Array, limb: Index, out: Array) -> None:
+        """What a coordinate of one adds to the torque (T, m) in the acceleration that friction sees."""
+        h, word = self.simulator.step, unknown.kind.word
+        own = [int(j) for j in unknown.joints if j in limb]
+        if word in ("mass", "payload"):
+            still = np.zeros_like(loop.v)
+            for j in own:
+                chi = self._link(j, here, payload=False) if word == "mass" else here["payload"][j] * self._payload(j)
+                moving, resting = (self.model.torque(Motion.at(loop.q, still, a), chi) for a in (beyond, still))
+                out -= (moving - resting)[:, limb]
+        for j in own:
+            place = int(np.flatnonzero(limb == j)[0])
+            if word == "armature":
+                out[:, place] -= here[word][j] * beyond[:, j]
+            elif word == "damping":
+                out[:, place] += here[word][j] * h * loop.a[:, j]
+            elif word == "kd" and self.simulator.integrator != "euler":
+                out[:, place] += here[word][j] * loop.free[:, j] * h * loop.a[:, j]
 
     def _hardness(self, x: Array, softness: float | None) -> tuple[Array, Array, Array]:
         """D (n,), b (n,) of friction that holds, and ∂ log D/∂θ (n, p): D goes with 1/(M₀⁻¹)_jj."""

@@ -37,9 +37,10 @@ def solved(lower, m, right):
 
 
 @jit
-def held_friction(count, sticks, lower, m, force, force_theta, hard, rate, dv, dry, hardness, inverse, small, pull):
+def held_friction(count, sticks, lower, m, force, seen, hard, rate, dv, dry, hardness, inverse, small, pull):
     """What friction that holds (``count`` joints, sticks) adds to force (m, c): pull (count, c), of the acceleration
-    that the constraint sees, M δa = force + pull: δf = −D (δa + b δv) + f δ log D."""
+    that the constraint sees, M δa = force + seen + pull: δf = −D (δa + b δv) + f δ log D. seen (m, p): what of the
+    unknowns moves that acceleration beside force."""
     unit = np.zeros((m, 1))
     for s in range(count):
         unit[:] = 0.0
@@ -53,26 +54,45 @@ def held_friction(count, sticks, lower, m, force, force_theta, hard, rate, dv, d
             small[s, r] = inverse[j, r] + (1.0 / hard[j] if r == s else 0.0)
         for c in range(force.shape[1]):
             pull[s, c] = -rate[j] * dv[j, c]
-        for c in range(force_theta):
+        for c in range(seen.shape[1]):
             pull[s, c] += hardness[j, c] * dry[j] / hard[j]
         for i in range(m):
             for c in range(force.shape[1]):
                 pull[s, c] -= inverse[i, s] * force[i, c]
+            for c in range(seen.shape[1]):
+                pull[s, c] -= inverse[i, s] * seen[i, c]
     factored(small, count, small)  # symmetric, and of what is on its right nothing is read
     solved(small, count, pull[:count])
 
 
 @kernel
 def loop_slopes(
-    step, inertia, by_q, by_v, implicit, rotor, by_theta, dry, holds, hard, rate, hardness, dq, dv, at, weights, out
+    step,
+    inertia,
+    by_q,
+    by_v,
+    implicit,
+    rotor,
+    by_theta,
+    seen,
+    dry,
+    holds,
+    hard,
+    rate,
+    hardness,
+    dq,
+    dv,
+    at,
+    weights,
+    out,
 ):
     """Of one stretch and limb: m joints, T steps, p unknowns, c = p + 2 m columns with the first state.
 
     inertia, by_q, by_v (T, m, m): of what the drives have to do, ∂/∂q̈, ∂/∂q, ∂/∂q̇ with control and friction; implicit
-    (T, m): what the integrator adds to the diagonal of inertia and rotor (m,); by_theta (T, m, p): torque; dry (T, m):
-    friction, which holds where ``holds`` says so, as hard as ``hard`` (m,), rate (m,), by unknowns hardness (m, p) of
-    log D. dq, dv (m, c): at first, overwritten. at (N,): step after which sample N is, weights (N, 4) of q, q⁺, v, v⁺
-    in it; out (N, m, c)."""
+    (T, m): what the integrator adds to the diagonal of inertia and rotor (m,); by_theta (T, m, p): torque; seen
+    (T, m, p): what moves the acceleration that friction sees beside it; dry (T, m): friction, which holds where
+    ``holds`` says so, as hard as ``hard`` (m,), rate (m,), by unknowns hardness (m, p) of log D. dq, dv (m, c): at
+    first, overwritten. at (N,): step after which sample N is, weights (N, 4) of q, q⁺, v, v⁺ in it; out (N, m, c)."""
     steps, m, p = by_theta.shape
     force, lower, mass = np.empty_like(dq), np.zeros((m, m)), np.empty((m, m))
     inverse, small, pull = np.empty((m, m)), np.empty((m, m)), np.empty_like(dq)
@@ -100,7 +120,8 @@ def loop_slopes(
                     mass[i, k] = inertia[t, i, k]
                 mass[i, i] += rotor[i]
             factored(mass, m, lower)
-            held_friction(count, sticks, lower, m, force, p, hard, rate, dv, dry[t], hardness, inverse, small, pull)
+            moved, f = seen[t], dry[t]
+            held_friction(count, sticks, lower, m, force, moved, hard, rate, dv, f, hardness, inverse, small, pull)
             for s in range(count):
                 for c in range(columns):
                     force[sticks[s], c] += pull[s, c]

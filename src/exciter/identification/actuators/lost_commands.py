@@ -40,3 +40,12 @@ def with_lost_commands(time: Array, command: Array) -> tuple[Array, Array]:
         filled[:, j] = CubicSpline(time, own)(instants) if smooth else np.interp(instants, time, own)
     order = np.argsort(np.concatenate([time, instants]), kind="stable")
     return np.concatenate([time, instants])[order], np.vstack([command, filled])[order]
+
+
+def held_commands(time: Array, command: Array, step: float) -> tuple[Array, Array]:
+    """(2 M − 1,) and (2 M − 1, n): each command held until the next, as lines. A simulation takes the command at the
+    beginning of each step [s]; on a line that begins one step before a new command that is the mean over the step, so
+    that a delay of any size moves it evenly."""
+    before = np.maximum(time[1:] - step, 0.5 * (time[1:] + time[:-1]))
+    instants = np.sort(np.concatenate([time, before]))
+    return instants, np.repeat(command, 2, axis=0)[:-1]

@@ -37,6 +37,12 @@ LARGEST_DAMPING = 1e8
 MOST_LAG_SHARE = 0.25  #: of a stretch, over which residuals may say the same
 STATE_VELOCITY_SIGMA = 0.3  #: [rad/s] of the velocity that differences of the log give a stretch to start with
 DIVERGED_RAD = 1e3
+MOST_GROWN = 1e9  #: of a first position that is off: what a loop makes of it that is not stable, or chaotic
+MOST_SLOPE = 1e100  #: whose square is a number
+UNSTABLE = (
+    "the simulated loop is not stable with these gains: it makes other motions of states that are next to the same; "
+    "check kp and kd and their units (N·m/rad, N·m·s/rad at the joint), or take a smaller step (simulator: {step: …})"
+)
 MOST_LEVERAGE = 0.9
 MOST_WIDENED = 10.0  #: times the variance, where hardly a sample is left
 
@@ -94,6 +100,24 @@ class ShootingProblem:
     def begin(self) -> Array:
         """(S, 2 n): the first sample of every stretch, and the speed there."""
         return np.array([np.concatenate([s.q[0], first_speed(s)]) for s in self.stretches])
+
+    def likelier(self, x: Array, states: Array) -> Array:
+        """(S, 2 n): states, or those that were measured, limb by limb whichever leave less. A joint that is just about
+        to slip has minima beside that of its true state, and friction that was smoothed leads to them."""
+        chosen, measured, n = np.array(states), self.begin(), self.simulator.n
+        both = [self.simulate(x, one) for one in (states, measured)]
+        left = [[s.q - y for s, y in zip(self.stretches, said, strict=True)] for said in both]
+        sigma = robust_sigma(left[0])
+        for k, pair in enumerate(zip(*left, strict=True)):
+            ours, theirs = (self._loss(np.abs(r) / sigma).sum(axis=0) for r in pair)
+            for limb in self.limbs:
+                if theirs[limb].sum() < ours[limb].sum():
+                    own = [*limb, *(n + j for j in limb)]
+                    chosen[k, own] = measured[k, own]
+        return chosen
+
+    def _loss(self, r: Array) -> Array:
+        return r**2 if self.loss is None else np.where(r <= self.loss, r**2, 2.0 * self.loss * r - self.loss**2)
 
     def simulate(self, x: Array, states: Array, softness: float | None = None) -> list[Array]:
         numbers = self.numbers.at(x)
@@ -166,8 +190,7 @@ class ShootingProblem:
             r = np.abs(stretch.q - said) / sigma
             if not np.isfinite(r).all() or np.abs(said).max() > DIVERGED_RAD:
                 return np.inf
-            loss = r**2 if self.loss is None else np.where(r <= self.loss, r**2, 2.0 * self.loss * r - self.loss**2)
-            total += float((loss / repeats).sum())
+            total += float((self._loss(r) / repeats).sum())
         off = x - prior.mean
         slack = (states - self.begin())[:, self.simulator.n :] / STATE_VELOCITY_SIGMA
         return total + float(off @ prior.weight @ off) + float((slack**2).sum())
@@ -190,14 +213,14 @@ class ShootingProblem:
         simulated, damping, trace = self.simulate(x, states, softness), 1e-4, list[float]()
         near = settled = still = False
         if not all(np.isfinite(said).all() for said in simulated):
-            raise ExciterError(
-                "the simulated loop is not stable with these gains; check kp and kd, or take a smaller step"
-            )
+            raise ExciterError(UNSTABLE)
         for count in range(iterations + 1):
             residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
             if not settled:
                 sigma, repeats, settled = robust_sigma(residuals), repeated(residuals), still
             by_theta, by_state = self.slopes(x, states, simulated, softness)
+            if not grown(by_state) < MOST_SLOPE:
+                raise ExciterError(UNSTABLE)
             information, gradient, back = self._normal(residuals, by_theta, by_state, states, sigma, repeats, near)
             cost = self.cost(simulated, sigma, x, states, repeats, prior)
             trace.append(cost)
@@ -230,6 +253,8 @@ class ShootingProblem:
             if done or not improved:
                 break
         residuals = [stretch.q - said for stretch, said in zip(self.stretches, simulated, strict=True)]
+        if grown(by_state) > MOST_GROWN:
+            raise ExciterError(UNSTABLE)
         sigma, repeats = robust_sigma(residuals), repeated(residuals)
         information, scores, parts, left = self._scores(residuals, by_theta, by_state, sigma, repeats, prior)
         return FittedDrives(
@@ -365,6 +390,11 @@ def _coloured(touched: Sequence[set[int]]) -> list[list[int]]:
             colours.append([k])
             used.append(set(limbs))
     return colours
+
+
+def grown(by_state: Sequence[Array]) -> float:
+    """The largest ∂q/∂q₀ of all stretches (N, n, 2 n): a position that is off at first, later."""
+    return float(max(np.abs(one[:, :, : one.shape[1]]).max() for one in by_state))
 
 
 def first_speed(stretch: Stretch, samples: int = 9) -> Array:

@@ -36,6 +36,7 @@ from exciter.notes import Note, warning
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 
+STRUCTURE_SUBJECT = "structure"  #: of the notes
 LOOKED_AT_REPEATS = 2.0  #: samples that say the same, from which on residuals are looked at: less is noise
 WRONG_STRUCTURE_CHANCE = 0.01  #: of naming any structure where there is none (Bonferroni)
 LEAST_EXPLAINED = 0.2  #: part of a residual's variance, that a structure must explain to be named
@@ -288,12 +289,12 @@ def log_motions(simulator: DriveSimulator, here: Numbers, logs: Sequence[Stretch
     centre = np.vstack(runs).mean(axis=0)
     inertia = np.diagonal(model.dynamics.inertia_matrix(centre[None])[0])
     speed = np.sqrt(np.mean(np.vstack(speeds) ** 2, axis=0))
-    for stretch, q, v in zip(fine, runs, speeds, strict=True):
+    for log, stretch, q, v in zip(logs, fine, runs, speeds, strict=True):
         a = np.gradient(v, spacing, axis=0)
         told = commanded(stretch, stretch.time - here["measurement_delay"][0], here) + here["bias"]
         torque = np.clip(here["kp"] * (told - q) - here["kd"] * v + here["offset"], -here["limit"], here["limit"])
         load = model.torque(Motion.at(q, v, a))
-        rate = 1.0 / float(np.median(np.diff(stretch.command_time)))
+        rate = 1.0 / float(np.median(np.diff(log.time)))
         found.append(
             LogMotion(model, here, stretch.time, q, v, a, torque, load, centre, speed, np.asarray(inertia), rate)
         )
@@ -484,6 +485,6 @@ def structure_notes(found: Sequence[FoundStructure], joints: Sequence[str]) -> t
         beside = f"; {' or '.join(one.rivals)} would explain nearly as much" if one.rivals else ""
         text = f"{100.0 * one.share:.0f} % of the residual's variance look like {one.words}{beside}"
         notes.append(
-            warning("structure", text, joints[one.joint], None, family=one.family, share=one.share, size=one.size)
+            warning(STRUCTURE_SUBJECT, text, joints[one.joint], None, family=one.family, share=one.share, size=one.size)
         )
     return tuple(notes)

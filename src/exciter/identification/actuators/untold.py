@@ -82,16 +82,22 @@ def said_of(numbers: DriveNumbers, space: Array) -> list[str]:
 
 def _echelon(space: Array, first: list[int]) -> tuple[Array, list[int]]:
     """(k, p) basis of a space (p, k) in which each vector has an unknown that no other has, its pivot; ``first`` of
-    them as far as the space reaches these."""
+    them as far as the space reaches these: a direction that moves one of them by a small part of what it moves others
+    is of the others, and none of the scale of torque."""
     rows, pivots = np.array(space.T), list[int]()
     left = list(range(len(rows)))
-    for wanted in (first, list(range(space.shape[0]))):
+    for wanted, least in ((first, LEAST_PART), (list(range(space.shape[0])), 0.0)):
+        small = set[int]()
         while left:
-            free = [k for k in wanted if k not in pivots]
+            free = [k for k in wanted if k not in pivots and k not in small]
             sizes = np.linalg.norm(rows[np.ix_(left, free)], axis=0) if free else np.zeros(0)
             if not free or sizes.max() < LEAST_PIVOT:
                 break
             at = free[int(np.argmax(sizes))]
+            whole = rows[left].T @ rows[left][:, at]
+            if abs(whole[at]) < least * np.abs(whole).max():
+                small.add(at)
+                continue
             # turned so that one row has all of it, which is then taken off the others
             turn = np.linalg.qr(rows[left][:, [at]], mode="complete")[0]
             rows[left] = turn.T @ rows[left]
