@@ -177,7 +177,7 @@ def assert_same_result(found, by_python: Path, by_command: Path) -> None:
 @pytest.mark.parametrize("story", [BY_ITSELF, "tx40", "ur10e"], indirect=True)
 def test_python_and_the_command_give_the_same_files(story, tmp_path):
     name, at, judged = story
-    motion = ex.design(name, ex.Fourier(5.0, 4, at_rest=True), starts=1, seed=2)
+    motion = ex.design(name, ex.Fourier(5.0, 4, at_rest=True), starts=2, seed=2)
     motion.save(tmp_path / "motion")
     assert content(tmp_path / "motion" / "design.json") == content(at / "motion" / "design.json")
     for file in ("trajectory.csv", "trajectory.json", "trajectory.ros2.yaml"):
