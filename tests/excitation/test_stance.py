@@ -26,6 +26,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.experiment.virtual.standing_run import StandingSettings, stand_through
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.parameters.terms import Tanh
+from exciter.pipeline.settings_file import loaded_for_logs
 from exciter.robot import Motion, Robot
 from exciter.robot.load import RobotOptions
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -305,3 +306,21 @@ def test_settings_say_it_as_well():
     assert np.isinf(robot.joints[0].limits.torque)
     with pytest.raises(RobotError, match="has no free base"):
         ex.load(QUADRUPED).stand(*FEET)
+
+
+def test_logs_are_of_the_free_robot_that_stands():
+    """What is planned for a robot on its feet is not what a log of it says: all joints, and what touches."""
+    options = fill(
+        RobotOptions, {"stance": {"feet": [*FEET]}, "posture": BENT, "limits": {"torque": 9.0}, "lock": {}}, "it"
+    )
+    free, known = loaded_for_logs(QUADRUPED, options)
+    assert free.coupling is None
+    assert free.joint_names == ex.load(QUADRUPED, base="free").joint_names
+    assert free.joints[6].limits.torque == 9.0
+    assert np.isinf(free.joints[0].limits.torque)
+    again = ex.load(QUADRUPED, known)  # as an identified model is opened again
+    assert (again.coupling, again.joint_names) == (None, free.joint_names)
+    np.testing.assert_array_equal(again.limit("torque"), free.limit("torque"))
+    assert loaded_for_logs(ex.load(QUADRUPED, options), RobotOptions())[0].joint_names == free.joint_names
+    assert loaded_for_logs(stood(), RobotOptions())[0].joint_names == free.joint_names
+    assert loaded_for_logs(free, options)[0].coupling is None
