@@ -235,6 +235,22 @@ def test_a_robot_that_fell_has_no_log(gains):
         stand_through(robot, from_rest(robot, "base_x", 0.02, 0.8), heavy, StandingSettings(*gains), rate=100.0)
 
 
+def test_a_heavy_robot_is_held_by_gains_of_its_weight():
+    """Forty times as heavy: five newton metres per radian, which hold the light one, let it fall."""
+    light = stood()
+    heavy = light.with_inertias(40.0 * light.inertias)
+    curve, truth = from_rest(heavy, "base_x", 0.02, 0.8), Truth(heavy.tree.with_inertias(1.1 * heavy.inertias))
+    run = stand_through(heavy, curve, truth, rate=100.0)
+    assert run.stayed
+    assert run.lift.min() > 0.4 * StanceForces.of(heavy).share
+    weight = 40.0 * light.inertias[:, 0].sum() * 9.81
+    height = heavy.coupling.home[2] - heavy.ground
+    assert StandingSettings().gains(heavy) == pytest.approx(weight / 4 * height / 0.35 * np.array([1.0, 0.02]))
+    assert StandingSettings(stiffness=7.0).gains(heavy) == (7.0, 0.02 * 7.0)
+    with pytest.raises(MotionError, match="fell"):
+        stand_through(heavy, curve, truth, StandingSettings(5.0, 0.1), rate=100.0)
+
+
 def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
     """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
     robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})
