@@ -160,6 +160,24 @@ def test_certificates_hold_break_or_stay_open_where_the_loop_ends():
     assert not ended.certified
 
 
+def test_motions_near_singular_postures_are_told():
+    """The rocker turns back where the crank goes on: close to there it moves the crank many times as far."""
+    loop = KinematicLoop("connect", ("coupler_end", "rocker_end"))
+    robot = with_loops(four_bar(), [loop], ["rocker"], FOUR_BAR_POSTURE)
+    home, far = float(robot.coupling.home[0]), 3.0
+    for _ in range(40):  # as far as it reaches
+        middle = 0.5 * (home + far)
+        home, far = (middle, far) if robot.coupling.reach(np.array([[middle]]))[1][0] >= 1.0 else (home, middle)
+    start = float(robot.coupling.home[0])
+    calm, steep = rest_to_rest(start, start + 0.5 * (home - start)), rest_to_rest(start, home - 1e-5)
+    limits = [FollowerLimits(robot)]
+    said = [texts(unchecked(robot, limits, certify(robot, calm, limits), curve)) for curve in (calm, steep, None)]
+    assert ["singular" in " ".join(one) for one in said] == [False, True, False]
+    (told,) = (text for text in said[1] if "singular" in text)
+    rates = robot.coupling.motion(steep.motion(np.linspace(0.0, 2.0, 501))).null
+    assert f"at 2 s crank moves {np.abs(rates[-1]).max():.0f} times as far as rocker" in told
+
+
 def test_a_design_for_a_four_bar_is_certified():
     robot = ex.load(ROBOTS / "four_bar.xml", velocity=3.0, acceleration=20.0)
     within = ConstraintSettings(self_collision=False, ground=False)
