@@ -87,6 +87,12 @@ def test_the_base_leads_and_feet_stay():
     assert robot.ground == pytest.approx(0.0, abs=1e-12)
 
 
+def test_the_frame_that_stands_for_the_tool_moves():
+    robot = stood()
+    assert robot.frame(robot.tool_frame).joint == robot.base_link
+    assert quadruped().frame(quadruped().tool_frame).joint != quadruped().base_link
+
+
 def test_legs_close_from_the_motion_before_as_from_the_reference():
     robot, instants = stood(), np.linspace(0, 5, 70)
     chained = replace(robot.coupling)
