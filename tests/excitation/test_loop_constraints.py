@@ -16,6 +16,11 @@ from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.constraints.not_checked import unchecked
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
+from exciter.excitation.criteria.criterion import DesignObjective
+from exciter.excitation.criteria.optimality_and_condition import DOptimality
+from exciter.excitation.optimiser import sqp
+from exciter.excitation.optimiser.deadline import NEVER
+from exciter.excitation.optimiser.search import Search, finish
 from exciter.excitation.trajectories.curve import Curve
 from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.notes import texts
@@ -155,6 +160,24 @@ def test_certificates_hold_break_or_stay_open_where_the_loop_ends():
     assert not ended.certified
 
 
+def test_motions_near_singular_postures_are_told():
+    """The rocker turns back where the crank goes on: close to there it moves the crank many times as far."""
+    loop = KinematicLoop("connect", ("coupler_end", "rocker_end"))
+    robot = with_loops(four_bar(), [loop], ["rocker"], FOUR_BAR_POSTURE)
+    home, far = float(robot.coupling.home[0]), 3.0
+    for _ in range(40):  # as far as it reaches
+        middle = 0.5 * (home + far)
+        home, far = (middle, far) if robot.coupling.reach(np.array([[middle]]))[1][0] >= 1.0 else (home, middle)
+    start = float(robot.coupling.home[0])
+    calm, steep = rest_to_rest(start, start + 0.5 * (home - start)), rest_to_rest(start, home - 1e-5)
+    limits = [FollowerLimits(robot)]
+    said = [texts(unchecked(robot, limits, certify(robot, calm, limits), curve)) for curve in (calm, steep, None)]
+    assert ["singular" in " ".join(one) for one in said] == [False, True, False]
+    (told,) = (text for text in said[1] if "singular" in text)
+    rates = robot.coupling.motion(steep.motion(np.linspace(0.0, 2.0, 501))).null
+    assert f"at 2 s crank moves {np.abs(rates[-1]).max():.0f} times as far as rocker" in told
+
+
 def test_a_design_for_a_four_bar_is_certified():
     robot = ex.load(ROBOTS / "four_bar.xml", velocity=3.0, acceleration=20.0)
     within = ConstraintSettings(self_collision=False, ground=False)
@@ -169,3 +192,29 @@ def test_joints_that_lead_are_named_where_followers_have_limits_of_their_own():
     said = texts(unchecked(robot, [], certify(robot, curve_of(robot, 1))))
     named = ", ".join(robot.joint_names)
     assert any(text.startswith(f"velocity of {named}: no limit is known") for text in said), said
+
+
+def test_a_search_that_opens_a_loop_between_its_samples_goes_on_nearer():
+    """The rocker swings farther than the crank can follow, within its own limits: no slopes there, smaller motions."""
+    loop = KinematicLoop("connect", ("coupler_end", "rocker_end"))
+    robot = with_loops(four_bar(), [loop], ["rocker"], FOUR_BAR_POSTURE)
+    robot = robot.with_limits(lower={"rocker": 0.5}, upper={"rocker": 4.0}, velocity=30.0, acceleration=900.0)
+    objective = DesignObjective(model := DynamicModel(robot), DOptimality(), model.base.independent, np.ones(1))
+    search = Search(ex.Fourier(5.0, 3, at_rest=True), objective, (FollowerLimits(robot),), 300, 0)
+    centre, begun = search._begun(0, NEVER)
+    problem = search._problem(search.criterion)
+    share = next(s for s in np.linspace(1.0, 30.0, 200) if problem.nonlinear.values(far(s, centre, begun)).min() < -1.0)
+    opened = far(share, centre, begun)
+    with pytest.raises(LoopError):
+        problem.nonlinear.linearised(opened)
+    assert sqp.restored(problem, opened) is None
+    stopped = sqp.minimise(problem, opened)
+    assert (stopped.reason, stopped.value) == ("open loop", np.inf)
+    found, _ = finish(problem, opened, centre, search.certified, search.settings)
+    assert found is not None
+    assert search.certified(found)
+    assert np.abs(found - centre).max() > 0.1 * np.abs(opened - centre).max()
+
+
+def far(share: float, centre: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return centre + share * (y - centre)

@@ -26,6 +26,7 @@ from exciter.excitation.trajectories.polynomial_piece import PolynomialPiece
 from exciter.experiment.virtual.standing_run import StandingSettings, stand_through
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.parameters.terms import Tanh
+from exciter.pipeline.settings_file import loaded_for_logs
 from exciter.robot import Motion, Robot
 from exciter.robot.load import RobotOptions
 from exciter.robot.pinocchio_model import to_pinocchio
@@ -84,6 +85,12 @@ def test_the_base_leads_and_feet_stay():
         np.testing.assert_allclose(places, touching(robot) + np.array([0, 0, RADIUS]), atol=1e-9)
     assert touching(robot)[:, 2] == pytest.approx(0.0, abs=1e-12)
     assert robot.ground == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_frame_that_stands_for_the_tool_moves():
+    robot = stood()
+    assert robot.frame(robot.tool_frame).joint == robot.base_link
+    assert quadruped().frame(quadruped().tool_frame).joint != quadruped().base_link
 
 
 def test_legs_close_from_the_motion_before_as_from_the_reference():
@@ -234,6 +241,22 @@ def test_a_robot_that_fell_has_no_log(gains):
         stand_through(robot, from_rest(robot, "base_x", 0.02, 0.8), heavy, StandingSettings(*gains), rate=100.0)
 
 
+def test_a_heavy_robot_is_held_by_gains_of_its_weight():
+    """Forty times as heavy: five newton metres per radian, which hold the light one, let it fall."""
+    light = stood()
+    heavy = light.with_inertias(40.0 * light.inertias)
+    curve, truth = from_rest(heavy, "base_x", 0.02, 0.8), Truth(heavy.tree.with_inertias(1.1 * heavy.inertias))
+    run = stand_through(heavy, curve, truth, rate=100.0)
+    assert run.stayed
+    assert run.lift.min() > 0.4 * StanceForces.of(heavy).share
+    weight = 40.0 * light.inertias[:, 0].sum() * 9.81
+    height = heavy.coupling.home[2] - heavy.ground
+    assert StandingSettings().gains(heavy) == pytest.approx(weight / 4 * height / 0.35 * np.array([1.0, 0.02]))
+    assert StandingSettings(stiffness=7.0).gains(heavy) == (7.0, 0.02 * 7.0)
+    with pytest.raises(MotionError, match="fell"):
+        stand_through(heavy, curve, truth, StandingSettings(5.0, 0.1), rate=100.0)
+
+
 def test_forces_of_the_ground_in_mujoco_are_the_planned_ones():
     """Of the robot as described, joint friction included; round feet roll, which moves where they touch a little."""
     robot = replace(stood(), friction={"viscous": np.r_[np.zeros(6), np.full(12, 0.05)]})
@@ -305,3 +328,21 @@ def test_settings_say_it_as_well():
     assert np.isinf(robot.joints[0].limits.torque)
     with pytest.raises(RobotError, match="has no free base"):
         ex.load(QUADRUPED).stand(*FEET)
+
+
+def test_logs_are_of_the_free_robot_that_stands():
+    """What is planned for a robot on its feet is not what a log of it says: all joints, and what touches."""
+    options = fill(
+        RobotOptions, {"stance": {"feet": [*FEET]}, "posture": BENT, "limits": {"torque": 9.0}, "lock": {}}, "it"
+    )
+    free, known = loaded_for_logs(QUADRUPED, options)
+    assert free.coupling is None
+    assert free.joint_names == ex.load(QUADRUPED, base="free").joint_names
+    assert free.joints[6].limits.torque == 9.0
+    assert np.isinf(free.joints[0].limits.torque)
+    again = ex.load(QUADRUPED, known)  # as an identified model is opened again
+    assert (again.coupling, again.joint_names) == (None, free.joint_names)
+    np.testing.assert_array_equal(again.limit("torque"), free.limit("torque"))
+    assert loaded_for_logs(ex.load(QUADRUPED, options), RobotOptions())[0].joint_names == free.joint_names
+    assert loaded_for_logs(stood(), RobotOptions())[0].joint_names == free.joint_names
+    assert loaded_for_logs(free, options)[0].coupling is None

@@ -187,6 +187,17 @@ def test_a_recording_yaml_that_does_not_say_enough(old: str, new: str, message: 
     assert "\n" not in str(caught.value)
 
 
+def test_columns_that_are_named_beside_own_files_must_be_there(log: Recording, tmp_path: Path) -> None:
+    """Without them, feet would touch all the time."""
+    replace(log, contact=None, contact_force=None, about=About()).save(tmp_path / "log.csv")
+    said = "file: log.csv\nformat: exciter\ncontacts: {frames: [LF_foot]"
+    (tmp_path / "recording.yaml").write_text(f"{said}}}", encoding="utf-8")
+    assert ex.read(tmp_path / "recording.yaml").about.contacts.frames == ("LF_foot",)
+    (tmp_path / "recording.yaml").write_text(f"{said}, columns: [f1]}}", encoding="utf-8")
+    with pytest.raises(RecordingError, match="there is no column 'f1'"):
+        ex.read(tmp_path / "recording.yaml")
+
+
 def test_a_steep_pitch_is_told() -> None:
     stood = flying(2.0).stood
     q = stood.motion.q.copy()

@@ -233,6 +233,23 @@ def test_two_zeros_leave_torque_unexplained(ur):
     assert told(quality, "explained torque", Severity.WARNING) or quality.problems
 
 
+def test_torque_that_is_noise_alone_is_no_fault_of_the_log(ur):
+    """Nothing explains noise; as much torque that no noise of samples explains is another matter."""
+    recording, robot = ur
+    name, rng = robot.joint_names[3], np.random.default_rng(0)
+    quality = judge(
+        changed(recording, "torque", 3, recording.torque[:, 3] + rng.normal(0.0, 150.0, len(recording))), robot
+    )
+    assert quality.usable, quality.problems
+    (finding,) = told(quality, "explained torque", Severity.WARNING)
+    assert finding.joint == name
+    assert finding.numbers["noise"]
+    assert "noise for the most part" in finding.text
+    slow = np.cumsum(rng.normal(0.0, 1.0, len(recording)))
+    quality = judge(changed(recording, "torque", 3, recording.torque[:, 3] + 30.0 * slow / slow.std()), robot)
+    assert any(name in f.numbers.get("joints", ()) for f in told(quality, "explained torque", Severity.PROBLEM))
+
+
 def test_exchanged_wrist_torques_are_found(ur):
     recording, robot = ur
     swapped = replace(recording, torque=recording.torque[:, [0, 1, 2, 3, 5, 4]])

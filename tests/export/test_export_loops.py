@@ -74,6 +74,18 @@ def test_urdf_has_its_loops_beside_it(name, tmp_path):
     same(ex.load(path, lines), robot)
 
 
+def test_lines_beside_a_urdf_say_where_gravity_points(tmp_path):
+    """A planar robot that stands upright weighs nothing where it is taken to lie."""
+    robot = palletiser().with_gravity((0.0, -9.81, 0.0))
+    model, path, lines = DynamicModel(robot), tmp_path / "robot.urdf", tmp_path / "robot_loops.yaml"
+    path.write_text(identified_urdf(model, model.nominal, ROBOTS / "palletiser.urdf"), newline="")
+    lines.write_text(WrittenLoops.of(robot).lines)
+    again = ex.load(path, lines)
+    np.testing.assert_array_equal(again.gravity, robot.gravity)
+    same(again, robot)
+    assert "gravity" not in WrittenLoops.of(palletiser()).lines
+
+
 def test_forms_without_a_place_refuse_in_one_line():
     model = DynamicModel(palletiser())
     for write in (

@@ -42,8 +42,7 @@ from exciter.notes import lines, texts
 from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.identified import Identified, refuse_copy
 from exciter.pipeline.identify import identify
-from exciter.pipeline.settings_file import SettingsFile
-from exciter.robot import load
+from exciter.pipeline.settings_file import SettingsFile, loaded_for_logs
 from exciter.validation.comparison import Comparison
 from exciter.workers import HERE
 
@@ -151,8 +150,8 @@ def run(arguments: argparse.Namespace) -> None:
     config = SettingsFile.read(arguments.config).identify.overridden(
         formulation=arguments.formulation, estimator=arguments.estimator
     )
-    config = replace(config, robot=with_flags(config.robot, arguments))
-    robot = load(arguments.robot, config.robot)
+    robot, options = loaded_for_logs(arguments.robot, with_flags(config.robot, arguments))
+    config = replace(config, robot=options)
     plan = None if arguments.plan is None else Plan.read(arguments.plan)
     expected = arguments.logs or ([] if plan is None else plan.stages)
     count = len((*expected, *arguments.validate, *arguments.loaded))

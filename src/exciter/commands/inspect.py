@@ -18,6 +18,8 @@ from exciter.files import json_text
 from exciter.notes import Severity, texts
 from exciter.pipeline.inspect import StageMotion, inspect, naming, refuse_overwriting, repaired_files, repaired_log
 from exciter.pipeline.planned_logs import PlannedLogs
+from exciter.pipeline.settings_file import loaded_for_logs
+from exciter.robot.load import RobotOptions
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
 SEVERITY_HEADINGS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes"}
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         if len(arguments.logs) > 1:
             raise ExciterError(f"-o writes one recording, {len(arguments.logs)} logs are given; repair them one by one")
         refuse_parts_of_sets(*repaired_files(output))
-    robot = chosen_robot(arguments)
+    robot = loaded_for_logs(chosen_robot(arguments), RobotOptions())[0]
     planned = None if arguments.planned is None else read_trajectory(arguments.planned, robot)
     usable, reports, out = True, [], console()
     logs, stages = arguments.logs, list[StageMotion | None]()

@@ -134,7 +134,7 @@ class Design:
     @property
     def unchecked(self) -> tuple[Note, ...]:
         """What the certificate does not speak of."""
-        return unchecked(self.model.robot, self.constraints, self.certificate)
+        return unchecked(self.model.robot, self.constraints, self.certificate, self.curve)
 
     @property
     def nominal(self) -> Array:

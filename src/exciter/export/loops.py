@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from exciter.robot.closed_loops import ClosedLoops
-from exciter.robot.robot import BASE, Frame, Robot
+from exciter.robot.robot import BASE, STANDARD_GRAVITY, Frame, Robot
 from exciter.robot.ties import JointTie
 from exciter.settings import yaml_text
 
@@ -74,7 +74,10 @@ class WrittenLoops:
             loops.append({tag: [*ends], **({"coefficients": [*coefficients]} if tag == "joint" else {})})
         driven = [body.name for body in self.robot.bodies if body.actuated]
         posture = dict(zip(self.robot.tree_names, self.posture, strict=True))
-        return f"# {LOOP_LINES}\n{yaml_text({'loops': loops, 'actuated': driven, 'posture': posture})}"
+        told: dict[str, Any] = {"loops": loops, "actuated": driven, "posture": posture}
+        if (gravity := tuple(self.robot.gravity.tolist())) != STANDARD_GRAVITY:  # which a URDF cannot say, either
+            told["gravity"] = [*gravity]
+        return f"# {LOOP_LINES}\n{yaml_text(told)}"
 
 
 def _named(robot: Robot, end: Frame, otherwise: str) -> str:

@@ -72,7 +72,7 @@ def check(robot: Robot | str | Path, motion: AnyMotion, settings: DesignSettings
         curve=curve,
         constraints=constraints,
         certificate=certificate,
-        not_checked=(*unchecked(robot, constraints, certificate), *unchecked_rows(curve)),
+        not_checked=(*unchecked(robot, constraints, certificate, curve), *unchecked_rows(curve)),
         rounding=rounded if rounded is not None and rounded.matters and not certificate.certified else None,
     )
 
@@ -116,7 +116,7 @@ def slow(robot: Robot, curve: Curve, speed: float, config: DesignSettings, *, or
         curve=slowed,
         constraints=constraints,
         certificate=certificate,
-        not_checked=(*unchecked(robot, constraints, certificate), *given),
+        not_checked=(*unchecked(robot, constraints, certificate, slowed), *given),
         speed=speed,
         origin=origin,
         config=config,

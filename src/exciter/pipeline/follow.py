@@ -116,7 +116,7 @@ class Follower:
         base = settings if isinstance(settings, FollowSettings) else file.follow
         self.settings: FollowSettings = given.changed(base, own)
         config = identify_settings(file.identify if known is None else _over(known.config, file), changes)
-        self.robot, options = given.loaded(robot, config.robot)
+        self.robot, options = given.loaded_for_logs(robot, config.robot)
         self.config, self.known = replace(config, robot=options), known
         if known is not None and self.robot.joint_names != known.model.robot.joint_names:
             theirs = ", ".join(known.model.robot.joint_names)

@@ -109,7 +109,7 @@ def identify(
     >>> found.fit[0].total_percent < 1.0
     True"""
     config = identify_settings(settings, changes)
-    robot, options = given.loaded(robot, config.robot)
+    robot, options = given.loaded_for_logs(robot, config.robot)
     config = replace(config, robot=options)
     methods = [asked_method(one) for one in (compare if isinstance(compare, list | tuple) else (compare,))]
     logs, validation, loads = (several(group) for group in (logs, validate, loaded))

@@ -17,7 +17,7 @@ from exciter.experiment.recording import Recording, RecordingFile, open_recordin
 from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated
 from exciter.files import path_of
-from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded
+from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded_for_logs
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 
@@ -77,7 +77,7 @@ def inspect(
 
     >>> print(ex.inspect(robot, log, planned=motion))
     usable..."""
-    robot = loaded(robot, RobotOptions())[0]
+    robot = loaded_for_logs(robot, RobotOptions())[0]
     sent = None if planned is None else plan(curve_of(planned, robot), counted(periods, "periods")).curve
     sent, planned_stage = (sent, None) if stage is None else (stage.sent, stage.stage)
     given, *more = several(log)

@@ -183,6 +183,17 @@ def loaded(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, Rob
     return replace(more.apply(robot), options=together), together
 
 
+def loaded_for_logs(robot: Robot | str | Path, options: RobotOptions) -> tuple[Robot, RobotOptions]:
+    """As ``loaded``; a robot that stands as its bodies, free: logs have all joints, and say what touches."""
+    robot, options = loaded(robot, options)
+    if not footings(robot):
+        return robot, options
+    free = options.off_its_feet([body.name for body in robot.bodies if body.actuated])
+    if robot.file is None or options.stance is None:  # stood, or changed, in Python
+        return robot.tree, free
+    return load_robot(robot.file, free), free
+
+
 def changed(settings: S, changes: Mapping[str, Any]) -> S:
     """Settings with what keywords say; what a file could say (a word, a mapping) becomes an object."""
     hints = get_type_hints(type(settings), include_extras=True)

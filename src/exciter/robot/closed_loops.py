@@ -391,6 +391,14 @@ class ClosedLoops:
         assert moved.bent is not None
         return moved.null, moved.bent, moved.bent_twice(self.followers)
 
+    def steepest(self, motion: Motion) -> tuple[float, int, int, int]:
+        """The largest |∂q/∂u| of a motion, sliding joints by the length; at which sample, of which joint of the tree,
+        by which coordinate."""
+        sizes = self._sizes
+        rates = np.abs(self.motion(motion).null) * sizes[self.coordinates] / sizes[:, None]
+        k, body, joint = np.unravel_index(int(np.argmax(rates)), rates.shape)
+        return float(rates.max()), int(k), int(body), int(joint)
+
     def reach(self, u: Array) -> tuple[Array, Array]:
         """How far straight lines from the reference to (N, m) can be followed: positions (N, nb), and which part of the
         way (N,) that is; 1 only where the followers follow at the end."""

@@ -19,7 +19,7 @@ In code the same is ``robot.with_limits(...)``, ``robot.with_gravity(...)``, ``r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -86,6 +86,14 @@ class RobotOptions(Settings):
     def without_loops(self) -> RobotOptions:
         """Which are closed already; those of a stance are made last."""
         return replace(self, loops=(), actuated=(), posture={} if self.stance is None else self.posture)
+
+    def off_its_feet(self, drives: Sequence[str]) -> RobotOptions:
+        """Without the stance that a motion is planned for: a log says itself what touches. Numbers for all joints stay
+        those of the drives."""
+        if self.stance is None:
+            return self
+        limits = {k: v if isinstance(v, Mapping) else dict.fromkeys(drives, v) for k, v in self.limits.items()}
+        return replace(self, stance=None, posture={}, base=FREE, limits=limits)
 
     def limits_on(self, robot: Robot) -> Robot:
         """Numbers for all joints are those of drives where a robot is to stand: of its base legs decide."""

@@ -382,7 +382,11 @@ class Robot:
     @property
     def tool_frame(self) -> str:
         """What stands for the tool when no frame is named: the last one on a joint with the most joints below it, so
-        that it moves; such a joint's own where there is none."""
+        that it moves; such a joint's own where there is none. Where legs follow a free base: a frame of that, for
+        feet that stand do not move."""
+        if self.free_base and self.coupling is not None and not self.coupling.constant:
+            own = [frame.name for frame in self.frames if frame.joint == self.base_link]
+            return own[0] if own else self.tree_names[self.base_link]
         depths = [len(self.ancestors(k)) for k in range(self.n_bodies)]
         deepest = {k for k, depth in enumerate(depths) if depth == max(depths)}
         tools = [frame.name for frame in self.frames if frame.joint != BASE and frame.joint in deepest]

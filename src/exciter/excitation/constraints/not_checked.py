@@ -12,6 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from exciter.errors import LoopError
 from exciter.excitation.certificate.certificate import Certificate
 from exciter.excitation.constraints.collision import CapsuleDistance
 from exciter.excitation.constraints.constraint import AnyOf, Constraint
@@ -20,25 +21,33 @@ from exciter.excitation.constraints.ground import has_a_floor, is_a_ground, pede
 from exciter.excitation.constraints.mesh import MeshDistance
 from exciter.excitation.constraints.stance_forces import StanceForces
 from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
+from exciter.excitation.trajectories.curve import Curve
 from exciter.notes import Note, warning
 from exciter.robot.capsules import are_neighbours, body_name
+from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.limits import TIME_TO_FULL_SPEED_S
 from exciter.robot.robot import BASE, Joint, Robot
 from exciter.robot.stance import footings
 
 NOT_CHECKED = "not checked"  #: subject of the notes
+FOLLOWED_INSTANTS = 501  #: of a motion, at which it is looked how far what follows moves
+STEEP_RATE = 30.0  #: |∂q/∂u|, by the size of the robot: 0.1 mrad of an encoder is 3 mrad of a follower
 MOST_PAIRS_NAMED = 8  #: pairs of bodies in a sentence
 LIMIT_KEYS = {"position": ("lower", "upper"), "velocity": ("velocity",), "acceleration": ("acceleration",)}
 PER_TIME = {"position": "", "velocity": "/s", "acceleration": "/s²"}
 
 
-def unchecked(robot: Robot, constraints: Iterable[Constraint], certificate: Certificate) -> tuple[Note, ...]:
-    """A note on each, with what to do about it; nothing when all is covered that Exciter can cover."""
+def unchecked(
+    robot: Robot, constraints: Iterable[Constraint], certificate: Certificate, curve: Curve | None = None
+) -> tuple[Note, ...]:
+    """A note on each, with what to do about it; nothing when all is covered that Exciter can cover. curve: the motion,
+    where it is to be said how sure it is that what follows does."""
     parts = tuple(_members(constraints))
     known = bool(certificate.limits)
     found = [*_joint_limits(robot)] if known else ["any limit: the robot has none, and none was given"]
     found += [*_followers(robot, parts), *_torque(robot, parts), *_self_collision(robot, parts)]
     found += [sentence for part in parts for sentence in getattr(part, "unchecked", ())]
+    found += [] if curve is None else [*_nearly_singular(robot, curve)]
     if not has_a_floor(robot, parts):
         found.append(
             "what the robot is mounted on: nothing keeps it away from that (ground: none, or no body that could be "
@@ -78,6 +87,26 @@ def _followers(robot: Robot, parts: Iterable[Constraint]) -> Iterator[str]:
     if following is not None and not any(isinstance(part, FollowerLimits) for part in parts):
         names = ", ".join(robot.tree_names[k] for k in following.followers)
         yield f"limits of {names}, which follow: not among the constraints"
+
+
+def _nearly_singular(robot: Robot, curve: Curve) -> Iterator[str]:
+    """Loops that close by the certificate, where little errors of what leads are large ones of what follows: those of
+    tracking, and of the description's lengths, which no certificate knows."""
+    loops = robot.coupling
+    if not isinstance(loops, ClosedLoops):
+        return
+    instants = np.linspace(curve.start, curve.end, FOLLOWED_INSTANTS)
+    try:
+        steepest, k, body, joint = loops.steepest(curve.motion(instants))
+    except LoopError:  # the certificate says it
+        return
+    if steepest > STEEP_RATE:
+        follower, leader = robot.tree_names[body], robot.joint_names[joint]
+        yield (
+            f"what tracking and lengths that differ from the description change near singular postures: at "
+            f"{instants[k]:.4g} s {follower} moves {steepest:.0f} times as far as {leader}; limits: velocity and "
+            f"position of {follower} keep the motion away from there"
+        )
 
 
 def _joint_limits(robot: Robot) -> Iterator[str]:

@@ -223,6 +223,8 @@ class Search:
                     why = _obstacle(self._certificate(track.y, deadline))
             except OutOfTime:
                 track.stopped = True
+            except LoopError as open_loop:  # other starts may do better
+                found, why = None, str(open_loop)
             return self._attempt(number, track, found, complete=not track.stopped, obstacle=why)
 
     def initial_motion(self, number: int, deadline: Deadline) -> Attempt:

@@ -97,11 +97,15 @@ def minimise(
 
 
 def restored(problem: Program, y: Array, settings: SQPSettings | None = None) -> Array | None:
-    """The nearest motion to y, about, that keeps all limits on their grids; None where few steps do not lead to one."""
+    """The nearest motion to y, about, that keeps all limits on their grids; None where few steps do not lead to one, or
+    a loop is open on the way there, which has no slopes."""
     run = Minimisation(problem, y, settings or SQPSettings())
     nothing, identity = np.zeros(len(y)), np.eye(len(y))
     for _ in range(MOST_RESTORING_STEPS):
-        now = problem.nonlinear.linearised(y)
+        try:
+            now = problem.nonlinear.linearised(y)
+        except LoopError:
+            return None
         if (now.values >= 0.0).all() and problem.limits.room(y) >= -JOINT_LIMIT_TOLERANCE:
             return y
         rows, values = run._near(now)
@@ -131,9 +135,12 @@ class Minimisation:
     def _descended(self, report: Report | None) -> str:
         """Why it ended."""
         y, settings, nonlinear = self.y, self.settings, self.problem.nonlinear
-        f, g = self._criterion(y)
+        try:
+            f, g = self._criterion(y)
+            now = nonlinear.linearised(y)
+        except LoopError:  # at samples between those that were looked at
+            return "open loop"
         hessian: Array | None = None
-        now = nonlinear.linearised(y)
         for self.iteration in range(1, settings.iterations + 1):
             self.y, self.value = y, f
             if report is not None and report(self.iteration, f, y):

@@ -74,6 +74,12 @@ class Smooth:
         """How many independent samples the rows are worth: two per period of the cut-off, none twice."""
         return min(2.0 * self.cutoff * self.duration, float(len(self)))
 
+    def noise_share(self, rate: float) -> float:
+        """Of the power of white noise sampled at ``rate`` [Hz], what the filter, run both ways, lets through:
+        ∫ (1 + (f/f_c)²ⁿ)⁻² df over half the rate."""
+        part = np.pi / (2.0 * SMOOTHING_ORDER)
+        return float(self.cutoff * part / np.sin(part) * (1.0 - 0.5 / SMOOTHING_ORDER) / (0.5 * rate))
+
 
 @dataclass(frozen=True, eq=False)
 class EffortRows:

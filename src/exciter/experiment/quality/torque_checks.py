@@ -17,13 +17,14 @@ from exciter.experiment.quality.numbers_in_words import number, percent, time_sp
 from exciter.experiment.quality.smoothed_log import SINGULAR_ROWS, EffortRows, determined, residual, span, unexplained
 from exciter.experiment.recording.signal_filters import AnyAnalogFilter, filters_of, named_filters
 from exciter.experiment.signals.low_pass_filter import Butterworth
-from exciter.experiment.signals.noise import earlier_low_pass
+from exciter.experiment.signals.noise import earlier_low_pass, estimate_noise
 from exciter.notes import Note, Severity, note, problem, warning
-from exciter.typing import Array
+from exciter.typing import Array, BoolArray
 
 EXPLAINED_SUBJECT = "explained torque"
 SMALL_TORQUE_SHARE = 0.03  # of the largest joint's torque: the residual of a smaller one may be noise
 CLEARLY_EXPLAINED_SHARE = 0.15  # of the torque, that a fit must explain beyond the description to blame the latter
+NOISE_ALONE_RATIO = 1.5  # of powers: what is left beside the noise of samples, within which it may be that alone
 UNEXPLAINED_CAUSES = "the zero of a joint, joint order, a sign, a unit, a delay, or another robot (not known which)"
 #: Problems that explain why torque is unexplained.
 EXPLAINING_SUBJECTS = {"joint order", "sign", "zero", "stuck sensor", "saturation", "jumps"}
@@ -135,6 +136,19 @@ def explained_of(evidence: Evidence) -> tuple[Array | None, Array] | None:
     return described, share(effort - regressor @ fit.values)
 
 
+def noise_alone(evidence: Evidence) -> BoolArray:
+    """(n,): a plain fit of all base parameters leaves no more of a joint's torque than noise of single samples does,
+    which the low-pass lets through; a torque that was low-passed before has less in these than it has."""
+    rows, fit, piece = evidence.rows, evidence.excitation, max(evidence.pieces, key=len)
+    assert rows is not None
+    assert fit is not None
+    assert piece.torque is not None
+    share = rows.smooth.noise_share(1.0 / evidence.timing.interval)
+    passed = share * estimate_noise(piece.time, piece.torque).sigma ** 2
+    left = np.mean((rows.effort - rows.regressor @ fit.values) ** 2, axis=0)
+    return np.asarray(left <= NOISE_ALONE_RATIO * passed)
+
+
 def explained(evidence: Evidence) -> Iterator[Note]:
     """Always the numbers; a warning or problem where much torque is unexplained."""
     found, limits = explained_of(evidence), evidence.limits
@@ -150,7 +164,14 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     by_joint = [{joints[j]: float(own[j]) for j in heard} for own in shares]
     numbers = {"fitted": by_joint[-1], "described": by_joint[0] if len(shares) > 1 else None}
     yield note(EXPLAINED_SUBJECT, f"explained by {how}: {words}", **numbers)
-    if poor := np.flatnonzero(fitted < limits.explained).tolist():
+    low, noise = np.flatnonzero(fitted < limits.explained), np.zeros(len(joints), dtype=np.bool_)
+    if low.size:
+        noise[low] = noise_alone(evidence)[low]
+    for j in np.flatnonzero(noise).tolist():
+        words = "its torque is noise for the most part, as differences from sample to sample have it: nothing tells "
+        words += "whether it is its own; let it move faster, or carry more"
+        yield warning(EXPLAINED_SUBJECT, words, joints[j], noise=True)
+    if poor := low[~noise[low]].tolist():
         words = ", ".join(f"{joints[j]} {each[j][-1]} %" for j in poor)
         words = f"no parameters of this robot explain the torque: {words} at best; {UNEXPLAINED_CAUSES}"
         grave = fitted[poor].min() < limits.explained_problem
@@ -158,7 +179,7 @@ def explained(evidence: Evidence) -> Iterator[Note]:
     if described is None:
         return
     wrong = described < np.minimum(limits.explained_described, fitted - CLEARLY_EXPLAINED_SHARE)
-    if rest := [j for j in np.flatnonzero(wrong).tolist() if j not in poor]:
+    if rest := [j for j in np.flatnonzero(wrong & ~noise).tolist() if j not in poor]:
         words = "the description's inertias explain little of what a fit of all parameters explains: "
         words += f"{', '.join(f'{joints[j]} {each[j][0]} of {each[j][1]} %' for j in rest)}; {UNEXPLAINED_CAUSES}"
         yield warning(EXPLAINED_SUBJECT, words, joints=[joints[j] for j in rest], **numbers)

@@ -347,7 +347,10 @@ def recording_as_described(
     if live is not None:
         shelf.opened[str(reading.file), None] = live
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)
-    required = () if native else tuple(name for name in description.SIGNAL_SECTIONS if user.get(name) is not None)
+    said = {name: user[name] for name in description.SIGNAL_SECTIONS if user.get(name) is not None}
+    required = tuple(
+        name for name, one in said.items() if not native or (isinstance(one, Mapping) and "columns" in one)
+    )
     if native:
         top = _with_own_contacts(top, shelf, reader)
     given = description.describe(top, where, joints, native=native, folders=folders)

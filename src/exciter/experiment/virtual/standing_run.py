@@ -31,29 +31,46 @@ from exciter.experiment.virtual.standing import StandingControl, StandingNoise, 
 from exciter.experiment.virtual.true_parameters import FRICTION_FIELDS, TrueFriction, Truth
 from exciter.files import by_name, json_text, prepare, staged
 from exciter.notes import Note, texts, warning
+from exciter.robot.closed_loops import ClosedLoops
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.motion import Motion
-from exciter.robot.robot import Robot
-from exciter.robot.stance import footings, upward
+from exciter.robot.robot import FREE_BASE_JOINTS, Robot
+from exciter.robot.stance import footings, touching, upward
 from exciter.settings import Number, Settings, Switch
 from exciter.typing import Array
 
 SLIPPED_M = 0.005  #: [m] along the ground: farther, and a foot slipped
+LEAST_STIFFNESS = 5.0  #: [N·m/rad] of every joint, unless given
+GIVEN_WAY_RAD = 0.35  #: [rad] that a joint of a heavier robot gives way, beside the feed-forward
+DAMPING_SECONDS = 0.02  #: [s] damping over stiffness
 SETTLING_S = 0.5  #: [s] at rest before the motion, in which feet sink into MuJoCo's soft ground
 
 
 @dataclass(frozen=True)
 class StandingSettings(Settings):
-    """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint; friction: of the ground, that of the stance unless
-    given; back: whether a motion that is run several times, from rest to rest, is run backwards every second time, so
-    that feet roll back to where they were; noise: σ of one sample of the log."""
+    """stiffness [N·m/rad] and damping [N·m·s/rad] of every joint, chosen for the weight unless given (``gains``);
+    friction: of the ground, that of the stance unless given; back: whether a motion that is run several times, from
+    rest to rest, is run backwards every second time, so that feet roll back to where they were; noise: σ of one sample
+    of the log."""
 
-    stiffness: Annotated[float, Number(least=0.0, unit="N·m/rad")] = 5.0
-    damping: Annotated[float, Number(least=0.0, unit="N·m·s/rad")] = 0.1
+    stiffness: Annotated[float | None, Number(least=0.0, unit="N·m/rad")] = None
+    damping: Annotated[float | None, Number(least=0.0, unit="N·m·s/rad")] = None
     friction: Annotated[float | None, Number(above=0.0)] = None
     step: Annotated[float, Number(above=0.0, unit="s")] = 5e-4
     back: Switch = True
     noise: StandingNoise = field(default_factory=StandingNoise)
+
+    def gains(self, robot: Robot) -> tuple[float, float]:
+        """Stiffness and damping. A foot's share of the weight, as far from a joint as the base is high, turns it by
+        ``GIVEN_WAY_RAD``; a small robot is held by ``LEAST_STIFFNESS``."""
+        coupling, feet = robot.coupling, footings(robot)
+        assert isinstance(coupling, ClosedLoops)
+        share = float(robot.inertias[:, 0].sum() * np.linalg.norm(robot.gravity)) / len(feet)
+        base = coupling.home[[robot.index(name) for name in FREE_BASE_JOINTS[:3]]]
+        height = float(abs((base - touching(robot).mean(axis=0)) @ upward(robot)))
+        chosen = max(LEAST_STIFFNESS, share * height / GIVEN_WAY_RAD)
+        stiffness = chosen if self.stiffness is None else self.stiffness
+        return stiffness, DAMPING_SECONDS * stiffness if self.damping is None else self.damping
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +207,7 @@ def stand_through(
     feet, free = footings(robot), robot.tree
     contacts = Contacts(tuple(foot.a.name for foot in feet), radius=feet[0].radius)
     ground = feet[0].friction if settings.friction is None else settings.friction
-    control = StandingControl(settings.stiffness, settings.damping, ground, settings.step)
+    control = StandingControl(*settings.gains(robot), ground, settings.step)
     asked, period = _there_and_back(curve, rate, periods) if settings.back else _repeated(curve, rate, periods)
     wanted = coupled_motion(robot, asked)
     still, true = round(SETTLING_S * rate), without_base_friction(truth)
