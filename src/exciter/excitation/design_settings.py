@@ -57,7 +57,7 @@ from exciter.robot.load import RobotOptions
 from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.settings import Number, OneOf, OneWord, PerJointNumber, Settings, Vector, Whole, fill, keys_of, written
-from exciter.settings.field_markers import LARGEST_SEED, Place
+from exciter.settings.field_markers import LARGEST_SEED, Flag, Place
 from exciter.settings.fill import flags, place, settings_fields
 from exciter.typing import Array
 
@@ -160,7 +160,7 @@ class DesignSettings(Settings):
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     samples: Annotated[int | None, Whole(2, 1_000_000)] = None
     starts: Annotated[int, Whole(1, 100_000)] = 16
-    race: bool = True
+    race: Annotated[bool, Flag()] = True
     seed: Annotated[int, Whole(0, LARGEST_SEED)] = 0
     jobs: Annotated[int, Whole(1, 256)] = 1
     time_limit: Annotated[float | None, Number(above=0.0, most=LONGEST_SEARCH_S, unit="s")] = None
