@@ -28,9 +28,10 @@ ROBOTS_PER_PARAMETER = 3  #: fewer do not tell how parameters go together
 FAR_LEVEL = 0.05  #: chance that any healthy robot counts as far off, and is left out of μ and T
 MOST_REFITS, MOST_EM_STEPS = 10, 200
 EM_TOLERANCE = 1e-4  #: of T, relative to T + C
+MOST_FAR = 0.2  #: of the robots, that may be far off
 LEAST_VARIANCE = 1e-12  #: relative to the scale of a parameter
 LEAST_FREEDOM = 1.0  #: of T, beyond its size
-KNOWN_FREEDOM = 1e6  #: times as much where robots do not differ beyond C, which is known
+KNOWN_FREEDOM = 3.0  #: times as much where robots do not differ beyond C: that they do not is an estimate, too
 SEEN_SPREAD = 1e-3  #: variance between robots over that of errors: less is none
 START_SHARE = 0.75  #: of the robots, from which the type is taken at first
 CALIBRATED_SHARES = (0.5, 0.8)  #: of the robots, whose distances are to be as they should
@@ -132,7 +133,7 @@ def population(values: Array, covariances: Array) -> TypePopulation:
         calibration = _calibration(found, 1.0 if refit else 0.0)
         found = _widened(found, calibration)
         before, kept = kept, found.p_values > FAR_LEVEL / count
-        if kept.sum() < max(FEWEST_ROBOTS, count // 2):
+        if kept.sum() < count - int(MOST_FAR * count):
             kept = before
         if refit and (kept == before).all():
             break
@@ -258,7 +259,7 @@ def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) ->
         return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, near, freedom, m, whole)
     # T is estimated as the scatter less C, and errs as the scatter does: that counts, not T alone
     onto = lower @ vectors[:, seen] @ vectors[:, seen].T @ inverse
-    scatter = onto @ (spread + c) @ onto.T
+    scatter = onto @ (spread + c + uncertain) @ onto.T
     predicted: Array = spread + c + uncertain + ((k - 1.0) / (m - k + 1.0))[:, None, None] * scatter
     freedom = m - k + 1.0
     return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
@@ -281,12 +282,15 @@ def _calibration(found: TypePopulation, least: float = 1.0) -> float:
     """What S lacks: distances over what they should be, in the middle and towards the far end, of which the few that
     differ are no part. Never below ``least``: of a part that lies close together T is too small at first."""
     freedom, ratios = np.median(found.freedom), []
-    for share in CALIBRATED_SHARES:
+    for wanted in CALIBRATED_SHARES:
+        # of one robot, not between two: the farther one may be of those that differ
+        at = int(wanted * (len(found.off) - 1))
+        share = (at + 0.5) / len(found.off)
         if found.whole:
-            seen = np.quantile(found.squares, share) / found.size
+            seen = np.sort(found.squares)[at] / found.size
             ratios.append(seen / stats.f.ppf(share, found.size, freedom))
         else:
-            seen = np.median(np.quantile(found.z**2, share, axis=0))
+            seen = np.median(np.sort(found.z**2, axis=0)[at])
             ratios.append(seen / stats.f.ppf(share, 1.0, freedom))
     return float(max(*ratios, least, LEAST_VARIANCE))
 
