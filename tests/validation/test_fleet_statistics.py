@@ -109,6 +109,19 @@ def test_p_values_are_no_smaller_than_they_say(count, size, errors, unequal):
     assert far / fleets <= FAR_LEVEL + 3.0 * np.sqrt(FAR_LEVEL / fleets)
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_few_sure_robots_show_the_spread_that_the_others_hide(size):
+    """A quarter of them five times as sure as the others, whose errors are twice the spread."""
+    rng = np.random.default_rng(size)
+    sigma = np.where(np.arange(80) < 20, 0.4, 2.0)
+    c = sigma[:, None, None] ** 2 * np.eye(size)
+    p = []
+    for _ in range(30):
+        x = np.sqrt(1.0 + sigma**2)[:, None] * rng.standard_normal((80, size))
+        p.append(population(x, c).p_values[:20])
+    assert np.mean(np.array(p) < 0.01) < 0.035  # it was 0.1
+
+
 def test_a_few_that_are_far_off_do_not_widen_the_type():
     rng = np.random.default_rng(5)
     x = rng.standard_normal((120, 4))

@@ -27,6 +27,7 @@ FEWEST_ROBOTS = 5  #: of a population: with fewer, nobody can be told from the o
 ROBOTS_PER_PARAMETER = 3  #: fewer do not tell how parameters go together
 FAR_LEVEL = 0.05  #: chance that any healthy robot counts as far off, and is left out of μ and T
 MOST_REFITS, MOST_EM_STEPS = 10, 200
+UNEQUAL = 4.0  #: traces of C_i, the largest over the smallest, from which on moments are not trusted
 EM_TOLERANCE = 1e-4  #: of T, relative to T + C
 MOST_FAR = 0.2  #: of the robots, that may be far off
 LEAST_VARIANCE = 1e-12  #: relative to the scale of a parameter
@@ -187,19 +188,33 @@ class _Fit:
     spread: Array
     weights: Array
     weighted: Array
+    likelihood: float
 
     @classmethod
     def of(cls, x: Array, c: Array, whole: bool, steps: int = MOST_EM_STEPS) -> _Fit:
-        """EM from the moments, which are the answer where all C_i are equal."""
+        """EM from the moments, which are the answer where all C_i are equal. Where these are not, moments may find no
+        spread, from which EM hardly comes away: then from the whole scatter, too, and the likelier of both."""
+        observed, size = np.atleast_2d(np.cov(x.T)), np.trace(c, axis1=1, axis2=2)
+        starts = [_moments(observed, _typical(c), whole)]
+        if size.max() > UNEQUAL * size.min():
+            starts.append(observed if whole else _diagonals(observed))
+        return max((cls._from(start, x, c, whole, steps) for start in starts), key=lambda one: one.likelihood)
+
+    @classmethod
+    def _from(cls, spread: Array, x: Array, c: Array, whole: bool, steps: int) -> _Fit:
+        """EM; likelihood: the restricted one, its logarithm but for a constant."""
         d = x.shape[1]
         typical, floor = _typical(c), LEAST_VARIANCE * np.eye(d)
-        spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
             weights = np.asarray(np.linalg.inv(spread + floor + c), dtype=np.float64)
-            total = np.linalg.inv(weights.sum(axis=0))
+            information = weights.sum(axis=0)
+            total = np.linalg.inv(information)
             weighted = np.einsum("nij,nj->ni", weights, x)
             mean = total @ weighted.sum(axis=0)
-            pull = np.einsum("nij,nj->ni", weights, x - mean) @ spread
+            off = x - mean
+            square = np.einsum("ni,nij,nj->", off, weights, off)
+            volume = np.linalg.slogdet(weights)[1].sum() - np.linalg.slogdet(information)[1]
+            pull = np.einsum("nij,nj->ni", weights, off) @ spread
             tw = spread @ weights
             parts = pull[:, :, None] * pull[:, None, :] + spread - tw @ spread + tw @ total @ tw.swapaxes(1, 2)
             new = _symmetric(parts.mean(axis=0))
@@ -209,7 +224,8 @@ class _Fit:
             spread = new
             if change < EM_TOLERANCE:
                 break
-        return cls(mean=mean, spread=spread, weights=weights, weighted=weighted)
+        likelihood = 0.5 * float(volume - square)
+        return cls(mean=mean, spread=spread, weights=weights, weighted=weighted, likelihood=likelihood)
 
 
 def _typical(c: Array) -> Array:
