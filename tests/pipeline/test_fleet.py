@@ -155,6 +155,36 @@ def test_what_is_done_is_not_done_again(made, logs, tmp_path, monkeypatch):
     assert_array_equal(numbers(other)["R2"], numbers(made[0])["R2"])
 
 
+def test_a_second_log_costs_one_robot_and_its_drift_is_no_residual(logs, tmp_path, monkeypatch):
+    """Also where it is the first robot with two, so that dates begin to count."""
+    home = tmp_path / "logs"
+    for name in ("R0", "R1", "R8"):
+        shutil.copytree(logs / "logs" / name, home / name)
+    second = home / "R8" / f"{DAYS[1]}.csv"
+    log = ex.read(second)
+    second.unlink()
+    settings = {"terms": ["viscous", "coulomb"], "identify": {"automatic": False}}
+    asked = {"description": ROBOT, "settings": settings, "folders": str(home)}
+    once = ex.fleet(asked, tmp_path / "out")
+    viscous = dict(zip(once.robots[2].parameters, once.robots[2].numbers.values, strict=True))["Fv2"]
+    drifted = log.torque + viscous * np.gradient(log.q, log.time, axis=0) * np.array([0.0, 1.0, 0.0])
+    replace(log, torque=drifted).save(second)
+    done = list[str]()
+    before = fleet_module.robot_of_fleet
+
+    def counted(task):
+        done.append(task["name"])
+        return before(task)
+
+    monkeypatch.setattr(fleet_module, "robot_of_fleet", counted)
+    twice = ex.fleet(asked, tmp_path / "out")
+    assert done == ["R8"]
+    assert twice.types[0].unit == "days"
+    assert [log.when for log in twice.robots[2].numbers.logs] == pytest.approx([0.0, 59.0])
+    assert twice.robots[2].numbers.residual[1] == pytest.approx(once.robots[2].numbers.residual[1], rel=0.3)
+    assert twice.robots[2].residual_percent[1] > 2.0 * once.robots[2].residual_percent[1]  # of one model for both
+
+
 def test_a_fleet_that_was_stopped_goes_on_to_the_same(made, logs, tmp_path, monkeypatch):
     before, count = fleet_module.robot_of_fleet, 0
 

@@ -22,6 +22,7 @@ from exciter.validation.fleet.type_comparison import (
     INERTIAL,
     LOAD,
     RESIDUAL,
+    LoadDifference,
     LogNumbers,
     RobotNumbers,
     compare_robots,
@@ -108,6 +109,19 @@ def test_p_values_are_no_smaller_than_they_say(count, size, errors, unequal):
     assert far / fleets <= FAR_LEVEL + 3.0 * np.sqrt(FAR_LEVEL / fleets)
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_few_sure_robots_show_the_spread_that_the_others_hide(size):
+    """A quarter of them five times as sure as the others, whose errors are twice the spread."""
+    rng = np.random.default_rng(size)
+    sigma = np.where(np.arange(80) < 20, 0.4, 2.0)
+    c = sigma[:, None, None] ** 2 * np.eye(size)
+    p = []
+    for _ in range(30):
+        x = np.sqrt(1.0 + sigma**2)[:, None] * rng.standard_normal((80, size))
+        p.append(population(x, c).p_values[:20])
+    assert np.mean(np.array(p) < 0.01) < 0.035  # it was 0.1
+
+
 def test_a_few_that_are_far_off_do_not_widen_the_type():
     rng = np.random.default_rng(5)
     x = rng.standard_normal((120, 4))
@@ -117,6 +131,29 @@ def test_a_few_that_are_far_off_do_not_widen_the_type():
     assert (all_of_them.p_values[:8] < 1e-6).all()
     assert_allclose(all_of_them.mean, alone.mean, atol=0.05)
     assert_allclose(all_of_them.spread, alone.spread, atol=0.1)
+
+
+@pytest.mark.parametrize(("count", "far", "size"), [(5, 1, 1), (5, 1, 3), (10, 2, 1), (10, 2, 3), (20, 4, 3)])
+def test_as_many_as_a_fifth_with_the_same_fault_do_not_hide_each_other(count, far, size):
+    rng = np.random.default_rng(count)
+    found = []
+    for _ in range(20):
+        x = rng.standard_normal((count, size))
+        x[:far] += 30.0
+        found.append((population(x, np.broadcast_to(0.01 * np.eye(size), (count, size, size))).p_values < 0.01)[:far])
+    assert np.mean(found) > 0.9
+
+
+@pytest.mark.parametrize("count", [5, 8])
+@pytest.mark.parametrize("errors", [0.1, 1.0])
+def test_of_few_robots_small_p_values_are_rare(count, errors):
+    """Where who is far off is left out, and where the spread may be found as nothing."""
+    rng = np.random.default_rng(count)
+    c = np.full((count, 1, 1), errors**2)
+    sigma = np.hypot(1.0, errors)
+    p = np.concatenate([population(sigma * rng.standard_normal((count, 1)), c).p_values for _ in range(500)])
+    for level in (0.01, 0.002):
+        assert np.mean(p < level) < level + 3.0 * np.sqrt(level / len(p))
 
 
 def test_a_direction_is_the_part_of_the_distance_that_lies_in_it():
@@ -211,6 +248,28 @@ def test_those_with_something_are_named_and_told_what(groups, defective):
     healthy = int(np.flatnonzero(~found.differs)[0])
     assert found.reasons(healthy) == ()
     assert found.distance[~found.differs].max() < 2.0 < found.distance[40]
+
+
+@pytest.mark.parametrize(("count", "worn"), [(12, 1), (12, 2), (20, 3)])
+def test_joints_that_are_worn_alike_are_named(groups, count, worn):
+    rng = np.random.default_rng(count)
+    robots = fleet_of(groups, count, rng)
+    for k in range(worn):
+        loud = np.where(np.arange(len(groups.joints)) == 1, 2.5, 1.0) * robots[k].residual
+        robots[k] = changed(robots[k], np.zeros(len(groups.names)), loud)
+    found = compare_robots(groups, robots, LEVEL)
+    assert found.differs[:worn].all()
+    assert all(found.reasons(k)[0].asked.kind == RESIDUAL for k in range(worn))
+
+
+def test_the_centre_of_a_load_has_its_sigma():
+    """Of draws of mass and first moments."""
+    rng = np.random.default_rng(0)
+    phi, root = np.array([2.0, 0.1, -0.2, 0.3]), 0.02 * rng.standard_normal((4, 4))
+    centre, sigma = LoadDifference(np.arange(4), phi, root @ root.T).centre
+    drawn = phi + rng.standard_normal((20_000, 4)) @ root.T
+    assert_allclose(centre, phi[1:] / phi[0])
+    assert_allclose(sigma, np.std(drawn[:, 1:] / drawn[:, :1], axis=0), rtol=0.05)
 
 
 def test_the_type_is_what_robots_have_in_common(groups, defective):

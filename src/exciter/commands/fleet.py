@@ -10,7 +10,7 @@ from rich.console import Console
 
 from exciter.commands.common import chosen_workers, console, plain_table, running, shown, working
 from exciter.files import json_text
-from exciter.pipeline.fleet import Fleet, fleet
+from exciter.pipeline.fleet import ROBOTS_FOLDER, SETTINGS_FILE, Fleet, fleet
 from exciter.pipeline.saving import FLEET_SEAL, FLEET_TABLE, REPORT_FILE
 from exciter.validation.fleet.population import FEWEST_ROBOTS
 
@@ -72,4 +72,4 @@ def print_fleet(out: Console, made: Fleet, folder: Path) -> None:
         out.print(words, style="yellow", soft_wrap=True)
     if not made.differing and len(few) < len(made.types):
         out.print("no robot differs from its type", style="green")
-    out.print(f"written to {folder}: {FLEET_SEAL.name}, {FLEET_TABLE}, {REPORT_FILE}, robots")
+    out.print(f"written to {folder}: {FLEET_SEAL.name}, {FLEET_TABLE}, {REPORT_FILE}, {SETTINGS_FILE}, {ROBOTS_FOLDER}")

@@ -299,20 +299,19 @@ def _made(asked: FleetSettings, types: list[_Begun], place: Path | None, workers
             chosen[one.name] = {"key": one.key, "settings": config.to_dict(), "chosen_from": list(names)}
             if place is not None:
                 write_json(place / SETTINGS_FILE, {**known, **chosen})
-            robots = dict[str, RobotOfFleet]()
-            tasks = list[tuple[dict[str, Any]]]()
+            robots, tasks = dict[str, RobotOfFleet](), dict[str, dict[str, Any]]()
             for robot in one.robots:
                 task = task_of(robot, config, one.when[robot.name], None if home is None else home / robot.name)
                 kept = kept_robot(task)
                 if kept is None:
-                    tasks.append((task,))
+                    tasks[robot.name] = task
                 else:
                     robots[robot.name] = kept
                     done += 1
             progress(done / todo, f"{done} of {todo} robots")
-            with closing(workers.over(robot_of_fleet, tasks)) as running:
+            with closing(workers.over(robot_of_fleet, [(task,) for task in tasks.values()])) as running:
                 for data in running:
-                    robots[data["name"]] = robot_from(data)
+                    robots[data["name"]] = robot_from(data, tasks[data["name"]])
                     done += 1
                     progress(done / todo, f"{done} of {todo} robots")
             found.append(

@@ -9,7 +9,7 @@ other processes and other machines that see the same folders can do it."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import isfile
 from pathlib import Path
@@ -26,6 +26,7 @@ from exciter.files import sha256 as hash_of
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.identified_model import RESULT_SEAL
 from exciter.identification.identify_config import IdentifyConfig, with_uncertainty
+from exciter.identification.information.estimate import Estimate
 from exciter.pipeline.fleet_settings import LogOfRobot, RobotAsked
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
@@ -35,6 +36,7 @@ from exciter.robot.yaml_file import sealed_json
 from exciter.settings import fill, written
 from exciter.typing import Array
 from exciter.validation.fleet.type_comparison import LogNumbers, RobotNumbers
+from exciter.validation.validation import validate
 
 IDENTIFIED, REFUSED = "identified", "refused"  #: status of a robot
 ROBOT_SEAL = Seal("robot.json", (), "run the fleet again")
@@ -88,10 +90,10 @@ def task_of(asked: RobotAsked, config: IdentifyConfig, when: tuple[float, ...], 
 
 
 def inputs_hash(task: Mapping[str, Any]) -> str:
-    """Of all that the result depends on: files by their content, not by their place."""
+    """Of all that the result depends on: files by their content, not by their place; dates are read with the result."""
     files = [{Path(path).name: log_hashes(path)} for path, _ in task["logs"]]
     described = hash_of(Path(task["description"])) if isfile(task["description"]) else task["description"]
-    kept = {key: task[key] for key in ("payload", "settings", "when")}
+    kept = {key: task[key] for key in ("payload", "settings")}
     text = readable_json({**kept, "files": files, "description": described, "exciter": __version__})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -120,8 +122,8 @@ def kept_robot(task: Mapping[str, Any]) -> RobotOfFleet | None:
             RESULT_SEAL.refuse_changed(place, {})
             if hash_of(place / RESULT_SEAL.name) != data[RESULT_SHA]:
                 return None
-        return robot_from(data)
-    except (ExciterError, KeyError, TypeError, ValueError, OSError):
+        return robot_from(data, task)
+    except (ExciterError, KeyError, IndexError, TypeError, ValueError, OSError):
         return None
 
 
@@ -135,7 +137,7 @@ def robot_of_fleet(task: dict[str, Any]) -> dict[str, Any]:
         data = identified_data(task, found)
     except (ExciterError, np.linalg.LinAlgError) as error:
         found = None
-        data = {"name": task["name"], "status": REFUSED, "reason": str(error)[:LONGEST_REASON], "logs": task["logs"]}
+        data = {"name": task["name"], "status": REFUSED, "reason": str(error)[:LONGEST_REASON]}
     data["inputs"] = task["inputs"]
     if task["place"] is None:
         return data
@@ -170,17 +172,21 @@ def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any
     estimate, fit = found.estimate, found.identification.fit.residuals
     if estimate.names != found.model.base.names or estimate.joints != found.robot.joint_names:
         raise ParameterError("a fleet compares base parameters of joint torques; leave formulation out")
+    of_logs = [found.estimate] if len(task["logs"]) == 1 else of_each_log(found)
     return {
         "name": task["name"],
         "status": IDENTIFIED,
-        "logs": task["logs"],
         "parameters": list(estimate.names),
         "values": estimate.values.tolist(),
         "covariance": estimate.covariance.tolist(),
-        "residual": usual_residual(found).tolist(),
+        "residual": usual_residual(found, of_logs).tolist(),
         "residual_percent": [one["percent"] for one in fit.to_dict().values()],
         "total_percent": fit.total_percent,
-        "each_log": each_log(found, task["when"]) if len(task["logs"]) > 1 else [],
+        "each_log": [
+            {"number": k, "values": one.values.tolist(), "covariance": one.covariance.tolist()}
+            for k, one in enumerate(of_logs)
+            if one is not None and len(of_logs) > 1
+        ],
         "terms": written(found.model.terms),
         "sources": sorted({one.sha256 for run in found.identification.problem.runs for one in run.sources}),
         "seconds": found.identification.seconds,
@@ -188,38 +194,45 @@ def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any
     }
 
 
-def usual_residual(found: Identified) -> Array:
+def usual_residual(found: Identified, of_logs: Sequence[Estimate | None]) -> Array:
     """(J,) rms of the residual of each joint without its largest fifth: whether a joint sticks for a moment where it
-    turns round is chance, and decides the rms of a whole log; what a worn gear does it does all the way."""
-    each = [np.abs(np.asarray(one.residual)) for one in found.fit]
+    turns round is chance, and decides the rms of a whole log; what a worn gear does it does all the way. Of every log
+    by its own parameters, where it has them: what changes from log to log is drift, and no residual."""
+    judge, each = found.identification.judge, list[Array]()
+    for run, own in zip(judge.runs, of_logs, strict=True):
+        (fit,) = validate(replace(judge, runs=(run,)).bounded, found.estimate if own is None else own)
+        each.append(np.abs(np.asarray(fit.residual)))
     left = np.sort(np.concatenate(each), axis=0)  # NaN last
     known = np.isfinite(left).sum(axis=0)
     kept = [left[: max(1, int(USUAL_SHARE * count)), j] for j, count in enumerate(known.tolist())]
     return np.array([float(np.sqrt(np.mean(one**2))) for one in kept])
 
 
-def each_log(found: Identified, when: list[float]) -> list[dict[str, Any]]:
-    """The same parameters from every log by itself; a log that does not determine them is left out."""
-    identification, estimates = found.identification, []
-    for run, instant in zip(identification.problem.runs, when, strict=True):
+def of_each_log(found: Identified) -> list[Estimate | None]:
+    """The same parameters from every log by itself; None of one that does not determine them."""
+    identification, estimates = found.identification, list[Estimate | None]()
+    for run in identification.problem.runs:
         problem = replace(identification.problem, runs=(run,))
         try:
             one = identification.estimator.estimate(problem)
-            one = with_uncertainty(problem, identification.estimator, one, found.config.uncertainty)
+            estimates.append(with_uncertainty(problem, identification.estimator, one, found.config.uncertainty))
         except (ParameterError, np.linalg.LinAlgError):
-            continue
-        numbers = {"values": one.values.tolist(), "covariance": one.covariance.tolist()}
-        estimates.append({"log": run.name, "when": instant, **numbers})
+            estimates.append(None)
     return estimates
 
 
-def robot_from(data: Mapping[str, Any]) -> RobotOfFleet:
-    """Of the content of robot.json."""
-    logs = tuple(LogOfRobot(path, day) for path, day in data["logs"])
+def robot_from(data: Mapping[str, Any], task: Mapping[str, Any]) -> RobotOfFleet:
+    """Of the content of robot.json, and of what was asked: where its logs are now, and of when."""
+    logs = tuple(LogOfRobot(path, day) for path, day in task["logs"])
     if data["status"] != IDENTIFIED:
         return RobotOfFleet(name=data["name"], status=REFUSED, reason=data["reason"], logs=logs)
     each = tuple(
-        LogNumbers(one["log"], float(one["when"]), np.array(one["values"]), np.array(one["covariance"]))
+        LogNumbers(
+            log=Path(logs[one["number"]].path).stem,
+            when=float(task["when"][one["number"]]),
+            values=np.array(one["values"]),
+            covariance=np.array(one["covariance"]),
+        )
         for one in data["each_log"]
     )
     values, covariance, residual = (np.array(data[key], dtype=float) for key in ("values", "covariance", "residual"))

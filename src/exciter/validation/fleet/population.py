@@ -27,10 +27,12 @@ FEWEST_ROBOTS = 5  #: of a population: with fewer, nobody can be told from the o
 ROBOTS_PER_PARAMETER = 3  #: fewer do not tell how parameters go together
 FAR_LEVEL = 0.05  #: chance that any healthy robot counts as far off, and is left out of μ and T
 MOST_REFITS, MOST_EM_STEPS = 10, 200
+UNEQUAL = 4.0  #: traces of C_i, the largest over the smallest, from which on moments are not trusted
 EM_TOLERANCE = 1e-4  #: of T, relative to T + C
+MOST_FAR = 0.2  #: of the robots, that may be far off
 LEAST_VARIANCE = 1e-12  #: relative to the scale of a parameter
 LEAST_FREEDOM = 1.0  #: of T, beyond its size
-KNOWN_FREEDOM = 1e6  #: times as much where robots do not differ beyond C, which is known
+KNOWN_FREEDOM = 3.0  #: times as much where robots do not differ beyond C: that they do not is an estimate, too
 SEEN_SPREAD = 1e-3  #: variance between robots over that of errors: less is none
 START_SHARE = 0.75  #: of the robots, from which the type is taken at first
 CALIBRATED_SHARES = (0.5, 0.8)  #: of the robots, whose distances are to be as they should
@@ -132,7 +134,7 @@ def population(values: Array, covariances: Array) -> TypePopulation:
         calibration = _calibration(found, 1.0 if refit else 0.0)
         found = _widened(found, calibration)
         before, kept = kept, found.p_values > FAR_LEVEL / count
-        if kept.sum() < max(FEWEST_ROBOTS, count // 2):
+        if kept.sum() < count - int(MOST_FAR * count):
             kept = before
         if refit and (kept == before).all():
             break
@@ -186,19 +188,33 @@ class _Fit:
     spread: Array
     weights: Array
     weighted: Array
+    likelihood: float
 
     @classmethod
     def of(cls, x: Array, c: Array, whole: bool, steps: int = MOST_EM_STEPS) -> _Fit:
-        """EM from the moments, which are the answer where all C_i are equal."""
+        """EM from the moments, which are the answer where all C_i are equal. Where these are not, moments may find no
+        spread, from which EM hardly comes away: then from the whole scatter, too, and the likelier of both."""
+        observed, size = np.atleast_2d(np.cov(x.T)), np.trace(c, axis1=1, axis2=2)
+        starts = [_moments(observed, _typical(c), whole)]
+        if size.max() > UNEQUAL * size.min():
+            starts.append(observed if whole else _diagonals(observed))
+        return max((cls._from(start, x, c, whole, steps) for start in starts), key=lambda one: one.likelihood)
+
+    @classmethod
+    def _from(cls, spread: Array, x: Array, c: Array, whole: bool, steps: int) -> _Fit:
+        """EM; likelihood: the restricted one, its logarithm but for a constant."""
         d = x.shape[1]
         typical, floor = _typical(c), LEAST_VARIANCE * np.eye(d)
-        spread = _moments(np.atleast_2d(np.cov(x.T)), typical, whole)
         for _ in range(steps):
             weights = np.asarray(np.linalg.inv(spread + floor + c), dtype=np.float64)
-            total = np.linalg.inv(weights.sum(axis=0))
+            information = weights.sum(axis=0)
+            total = np.linalg.inv(information)
             weighted = np.einsum("nij,nj->ni", weights, x)
             mean = total @ weighted.sum(axis=0)
-            pull = np.einsum("nij,nj->ni", weights, x - mean) @ spread
+            off = x - mean
+            square = np.einsum("ni,nij,nj->", off, weights, off)
+            volume = np.linalg.slogdet(weights)[1].sum() - np.linalg.slogdet(information)[1]
+            pull = np.einsum("nij,nj->ni", weights, off) @ spread
             tw = spread @ weights
             parts = pull[:, :, None] * pull[:, None, :] + spread - tw @ spread + tw @ total @ tw.swapaxes(1, 2)
             new = _symmetric(parts.mean(axis=0))
@@ -208,7 +224,8 @@ class _Fit:
             spread = new
             if change < EM_TOLERANCE:
                 break
-        return cls(mean=mean, spread=spread, weights=weights, weighted=weighted)
+        likelihood = 0.5 * float(volume - square)
+        return cls(mean=mean, spread=spread, weights=weights, weighted=weighted, likelihood=likelihood)
 
 
 def _typical(c: Array) -> Array:
@@ -258,7 +275,7 @@ def _compared(x: Array, c: Array, kept: BoolArray, fitted: _Fit, whole: bool) ->
         return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, near, freedom, m, whole)
     # T is estimated as the scatter less C, and errs as the scatter does: that counts, not T alone
     onto = lower @ vectors[:, seen] @ vectors[:, seen].T @ inverse
-    scatter = onto @ (spread + c) @ onto.T
+    scatter = onto @ (spread + c + uncertain) @ onto.T
     predicted: Array = spread + c + uncertain + ((k - 1.0) / (m - k + 1.0))[:, None, None] * scatter
     freedom = m - k + 1.0
     return TypePopulation(x, c, kept, fitted.mean, fitted.spread, off, predicted, freedom, m, whole)
@@ -281,12 +298,15 @@ def _calibration(found: TypePopulation, least: float = 1.0) -> float:
     """What S lacks: distances over what they should be, in the middle and towards the far end, of which the few that
     differ are no part. Never below ``least``: of a part that lies close together T is too small at first."""
     freedom, ratios = np.median(found.freedom), []
-    for share in CALIBRATED_SHARES:
+    for wanted in CALIBRATED_SHARES:
+        # of one robot, not between two: the farther one may be of those that differ
+        at = int(wanted * (len(found.off) - 1))
+        share = (at + 0.5) / len(found.off)
         if found.whole:
-            seen = np.quantile(found.squares, share) / found.size
+            seen = np.sort(found.squares)[at] / found.size
             ratios.append(seen / stats.f.ppf(share, found.size, freedom))
         else:
-            seen = np.median(np.quantile(found.z**2, share, axis=0))
+            seen = np.median(np.sort(found.z**2, axis=0)[at])
             ratios.append(seen / stats.f.ppf(share, 1.0, freedom))
     return float(max(*ratios, least, LEAST_VARIANCE))
 

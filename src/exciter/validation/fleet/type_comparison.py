@@ -26,6 +26,7 @@ INERTIAL, LOAD, FRICTION, RESIDUAL, DRIFT = "inertial", "load", "friction", "res
 SURELY_POSITIVE = 3.0  #: σ above zero, of all robots, from which a parameter is compared by its logarithm
 AS_GOOD_EXPLANATION = 6.0  #: of D²: links that explain less well by so much could as well be the reason
 UPPER_SHARES = np.array([0.5, 0.9])  #: of residuals above the middle, which are to be as those of a Gaussian at least
+BEYOND_ANY_TAIL = 1e-3  #: chance that the residual of any robot is so far off, were they Gaussian
 MOST_REASONS = 3  #: of one robot, the surest first
 DIFFERS, AS_ITS_TYPE, NOT_COMPARED = "differs", "as its type", "not compared"  #: the last: too few robots
 
@@ -87,12 +88,13 @@ class LoadDifference:
         return float(self.phi[at]), float(np.sqrt(self.covariance[at, at]))
 
     @property
-    def centre(self) -> Array | None:
-        """(3,) [m], in the axes of the frame, where there is mass enough to have one."""
+    def centre(self) -> tuple[Array, Array] | None:
+        """(3,) [m], in the axes of the frame, and its σ, where there is mass enough to have one."""
         if self.mass is None or not {1, 2, 3} <= set(self.which.tolist()) or abs(self.mass[0]) < 2.0 * self.mass[1]:
             return None
-        found: Array = self.phi[1:4] / self.phi[0]
-        return found
+        centre: Array = self.phi[1:4] / self.phi[0]
+        slope = np.column_stack([-centre, np.eye(3)]) / self.phi[0]
+        return centre, np.sqrt(np.diag(slope @ self.covariance[:4, :4] @ slope.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +310,7 @@ class TypeComparison:
         mass, sigma = load.mass
         text = f"payload: {mass:+.3g} ± {sigma:.2g} kg on {self.groups.frame}"
         if (centre := load.centre) is not None:
-            text += f", centre at [{', '.join(f'{x:.3f}' for x in centre)}] m"
+            text += f", centre at [{', '.join(f'{x:.3f} ± {s:.2g}' for x, s in zip(*centre, strict=True))}] m"
         return text, {**numbers, "mass": mass, "mass_std": sigma}
 
     def load_of(self, k: int) -> LoadDifference:
@@ -427,7 +429,8 @@ def _of_residual(residual: Array) -> TypePopulation | None:
     if not (np.isfinite(residual) & (residual > 0.0)).all():
         return None
     found = population(np.log(residual)[:, None], np.zeros((len(residual), 1, 1)))
-    above = found.z[found.z[:, 0] > 0.0, 0]  # residuals have a longer tail above than below
+    # residuals have a longer tail above than below; who is beyond any tail is no part of it
+    above = found.z[(found.z[:, 0] > 0.0) & (found.p_values > BEYOND_ANY_TAIL / len(residual)), 0]
     if len(above) < FEWEST_ROBOTS:
         return found
     seen, usual = np.quantile(above, UPPER_SHARES), stats.t.ppf(0.5 + 0.5 * UPPER_SHARES, np.median(found.freedom))
