@@ -151,7 +151,7 @@ def with_peak(name: str, measured: tuple[float, float]) -> Figures:
 def small_commands(version: Version, at: Path, out: Callable[[str], str]) -> Figures:
     every = (
         ("--help",), ("robots",), ("schema",), ("base", ROBOT), ("init", ROBOT, "-o", out("exciter.yaml")),
-        ("export", str(at / "found"), "--format", "urdf", "-o", out("robot.urdf")),
+        ("export", str(at / "found"), "--format", "c", "-o", out("robot.c")),
     )  # fmt: skip
     return {"start": max(version.run(*words)[0] for words in every)}
 

@@ -362,7 +362,7 @@ class CapsuleDistance:
         first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
         compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
         far, paired = self.radii + self.clearance + FAR_PAIR_M, slice(len(side))
-        weights = at.tree_weights
+        on, weights = np.ascontiguousarray(on), at.tree_weights  # another layout would compile everything again
         compiled(*chain, joint, ends, self.pair_index, first_on, on, weights, far, distance[paired], total[paired])
         flat = np.zeros((0, 0, 0))
         if self.flat:
