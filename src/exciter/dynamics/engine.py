@@ -63,8 +63,8 @@ class NumbaEngine(NumpyEngine):
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         n, samples = q.shape
         out = np.zeros((n, n, 10, samples)) if out is None else out
-        every = ColumnLayout.select(n, (), np.arange(10 * n))
-        self.columns(RowBatch(chain, every, np.empty((0, samples)), np.ones(n), q, qd, qdd), out.reshape(n, 10 * n, samples))
+        every, none = ColumnLayout.select(n, (), np.arange(10 * n)), np.empty((0, samples))
+        self.columns(RowBatch(chain, every, none, np.ones(n), q, qd, qdd), out.reshape(n, 10 * n, samples))
         return out
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:

@@ -187,8 +187,8 @@ def add_torque_seed(ten, phi, lam):
 
 
 @kernel
-def columns(parent, prismatic, rotation, origin, gravity, first, joint, column, terms, term_row, term_column, q, qd, qdd,
-            begin, end, out):  # fmt: skip
+def columns(parent, prismatic, rotation, origin, gravity, first, joint, column, terms, term_row, term_column,
+            q, qd, qdd, begin, end, out):  # fmt: skip
     """Columns of W over samples begin … end into out (n, ≥ b, N): joint row, column, sample. What structure makes zero
     is not touched."""
     n = parent.size

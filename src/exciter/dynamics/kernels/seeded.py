@@ -23,8 +23,8 @@ from exciter.dynamics.kernels.blocks import (
 
 @kernel
 def rows_adjoint(parent, prismatic, rotation, origin, gravity, first, seeds, q, qd, qdd, begin, end, motion_bar):
-    """Gradient of Σ seeds ⊙ rows with respect to every sample, seeds (P, 10, N) by pair of link and joint; motion_bar as
-    of ``adjoint``."""
+    """Gradient of Σ seeds ⊙ rows with respect to every sample, seeds (P, 10, N) by pair of link and joint; motion_bar
+    (3 n, N): q̄, q̇̄, q̈̄ of one joint after the other."""
     n = parent.size
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten, link_bars, screw_bars = np.zeros(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
