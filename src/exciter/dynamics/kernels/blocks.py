@@ -33,11 +33,8 @@ HOW: dict[str, Any] = {
     "no_cfunc_wrapper": True,
 }
 kernel = njit(fastmath=True, **HOW)  # what Python calls
-# Only other kernels call these: what would unpack arguments of Python takes as long to compile as they do. Those that
-# allocate nothing need not count who refers to an array: to compile that, only to find it needless, takes a tenth more.
+# Only other kernels call these: what would unpack arguments of Python takes as long to compile as they do.
 INNER = {**HOW, "no_cpython_wrapper": True}
-allocating_jit = njit(fastmath=True, **INNER)
-INNER["_nrt"] = False
 jit = njit(fastmath=True, **INNER)
 # Cody–Waite argument reduction relies on the order of operations, which fastmath would change. It must be switched
 # off by name: a function that says nothing inherits it from its caller.
@@ -172,7 +169,7 @@ def own_screw(screw, turn, slide):
         screw[SW + 2 * B + b] = turn
 
 
-@allocating_jit
+@jit
 def workspace(n, pairs):
     """Rows of one block: links (the base first), screws, q, q̇, q̈, and cos/sin of one joint."""
     rows = n * B

@@ -13,7 +13,6 @@ from exciter.dynamics.kernels.blocks import (
     SCREW,
     TEN,
     B,
-    allocating_jit,
     backward,
     base_link,
     copy,
@@ -30,7 +29,7 @@ from exciter.dynamics.kernels.blocks import (
 )
 
 
-@allocating_jit
+@jit
 def packed_columns(row_pairs, row_first, link_of, column, term_row, term_column):
     """For every joint row the columns of H its packed rows belong to: index[first[j] … first[j+1]]."""
     n = row_first.size - 1
