@@ -4,10 +4,16 @@ import threading
 
 import pytest
 
-from exciter.dynamics.shared_work import MOST_CALLS_ALONE, Pace, parts, shared_out
+from exciter.dynamics import shared_work
+from exciter.dynamics.shared_work import MOST_CALLS_ALONE, Pace, core_is_idle, parts, shared_out
 
 
-@pytest.mark.parametrize("samples", [0, 1, 255, 256, 257, 3000])
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_work, "core_is_idle", lambda: True)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 511, 512, 513, 3000])
 def test_every_sample_is_worked_on_once(samples: int):
     for _ in range(40):  # with helpers in some of them
         met, lock = [], threading.Lock()
@@ -29,6 +35,23 @@ def test_what_a_helper_raises_is_raised():
     for _ in range(40):
         with pytest.raises(ValueError, match="a part"):
             shared_out("raising", work, 3000, 2)
+
+
+def test_no_helper_is_asked_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shared_work, "core_is_idle", lambda: False)
+    monkeypatch.setattr(shared_work, "_helpers", lambda count: pytest.fail("asked"))
+    for _ in range(100):
+        shared_out("busy", lambda number, begin, end: None, 3000, 2)
+
+
+@pytest.mark.parametrize(("said", "idle"), [("1", True), ("2", False), ("9", False), ("?", True), (None, True)])
+def test_a_core_is_idle_where_fewer_threads_run(said: str | None, idle: bool, tmp_path, monkeypatch):
+    file = tmp_path / "loadavg"
+    if said is not None:
+        file.write_text(f"0.00 0.01 0.05 {said}/126 15281\n")
+    monkeypatch.setattr(shared_work, "Path", lambda name: file)
+    monkeypatch.setattr(shared_work.os, "cpu_count", lambda: 2)
+    assert core_is_idle() is idle
 
 
 def calls(alone: float, helped: float, count: int = 2000) -> tuple[float, int]:

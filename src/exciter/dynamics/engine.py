@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from exciter.dynamics.kernels.cache import kernels
-from exciter.dynamics.reference import Adjoints, Chain, LagrangeRows, NumpyEngine, Placements, RowBatch
+from exciter.dynamics.reference import Adjoints, Chain, ColumnLayout, LagrangeRows, NumpyEngine, Placements, RowBatch
 from exciter.dynamics.shared_work import parts, shared_out
 from exciter.errors import ExciterError
 from exciter.typing import Array
@@ -61,9 +61,10 @@ class NumbaEngine(NumpyEngine):
             shared_out(kernel, lambda _, begin, end: compiled(*fixed, begin, end, *out), samples, self.threads)
 
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
-        q, qd, qdd = writable(wrapped(chain, q), qd, qdd)
-        out = np.zeros((chain.n, chain.n, 10, q.shape[1])) if out is None else out
-        self._call("regressor", (*_geometry(chain), chain.joint, q, qd, qdd), q.shape[1], out)
+        n, samples = q.shape
+        out = np.zeros((n, n, 10, samples)) if out is None else out
+        every, none = ColumnLayout.select(n, (), np.arange(10 * n)), np.empty((0, samples))
+        self.columns(RowBatch(chain, every, none, np.ones(n), q, qd, qdd), out.reshape(n, 10 * n, samples))
         return out
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:
@@ -85,22 +86,24 @@ class NumbaEngine(NumpyEngine):
         return np.asarray(sums.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
-        motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
-        kernels("columns").columns(*_rows(rows), *motion, 0, rows.q.shape[1], out)
+        chain, layout = rows.chain, rows.layout
+        terms, *motion = writable(rows.terms, wrapped(chain, rows.q), rows.qd, rows.qdd)
+        wanted = (chain.joint, layout.inertial, terms, layout.term_row, layout.term_column)
+        self._call("columns", (*_geometry(chain), *wanted, *motion), rows.q.shape[1], out)
 
     def adjoint(self, rows: RowBatch, matrix: Array | None, torque_seed: Array | None, inertias: Array) -> Adjoints:
         seeds = writable(*(NO_SEED if one is None else one for one in (matrix, torque_seed)), inertias)
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         shape = rows.q.shape
-        out = (np.empty(shape), np.empty(shape), np.empty(shape), np.zeros_like(rows.terms))
-        self._call("adjoint", (*_rows(rows), *seeds, *motion), shape[1], *out)
-        return out
+        bars, terms_bar = np.empty((3 * shape[0], shape[1])), np.zeros_like(rows.terms)
+        self._call("adjoint", (*_rows(rows), *seeds, *motion), shape[1], bars, terms_bar)
+        return bars[::3], bars[1::3], bars[2::3], terms_bar
 
     def rows_adjoint(self, chain: Chain, seeds: Array, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
         seeds, q, qd, qdd = writable(seeds, wrapped(chain, q), qd, qdd)
-        out = np.empty(q.shape), np.empty(q.shape), np.empty(q.shape)
-        kernels("seeded").rows_adjoint(*_geometry(chain), seeds, q, qd, qdd, 0, q.shape[1], *out)
-        return out
+        bars = np.empty((3 * q.shape[0], q.shape[1]))
+        kernels("seeded").rows_adjoint(*_geometry(chain), seeds, q, qd, qdd, 0, q.shape[1], bars)
+        return bars[::3], bars[1::3], bars[2::3]
 
     def lagrange(self, chain: Chain, q: Array, qd: Array) -> LagrangeRows:
         q, qd = writable(wrapped(chain, q), qd)

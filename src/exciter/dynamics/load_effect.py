@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from exciter.dynamics.model import DynamicModel
 from exciter.errors import ParameterError
@@ -34,13 +34,13 @@ def visible_load(effect: Array) -> tuple[Index, Array]:
     """Which of φ to keep (r,) so that A loses nothing, most often all; and the changes (10, 10 − r) without effect."""
     length = np.linalg.norm(effect, axis=0)
     scale = np.where(length > LOAD_RANK_TOLERANCE * length.max(), length, np.inf)
-    r, order = linalg.qr(effect / scale, mode="r", pivoting=True)
+    r, order = scipy.linalg.qr(effect / scale, mode="r", pivoting=True)
     rank = int((np.abs(np.diag(r)) > LOAD_RANK_TOLERANCE).sum())
     kept, lost = order[:rank], order[rank:]
     hidden = np.zeros((10, len(lost)))
     hidden[lost, np.arange(len(lost))] = 1.0
     finite = np.where(np.isfinite(scale), scale, 1.0)
-    share = linalg.solve_triangular(r[:rank, :rank], r[:rank, rank:]) if rank else np.zeros((0, len(lost)))
+    share = scipy.linalg.solve_triangular(r[:rank, :rank], r[:rank, rank:]) if rank else np.zeros((0, len(lost)))
     hidden[kept] = -share * finite[lost] / finite[kept][:, None]
     ascending = np.argsort(kept)
     return np.asarray(kept[ascending], dtype=np.int64), hidden

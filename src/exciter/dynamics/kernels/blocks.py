@@ -191,9 +191,7 @@ def load(start, count, q, qd, qdd, bq, bv, ba):
     """Copy samples start … start+count of the (n, N) motion into rows, zero behind them."""
     for source, rows in ((q, bq), (qd, bv), (qdd, ba)):
         for i in range(source.shape[0]):
-            given, row = source[i, start : start + count], rows[i * B : i * B + count]
-            for b in range(count):  # an array assigned to a slice is compiled with what words its error
-                row[b] = given[b]
+            copy(source[i, start : start + count], rows[i * B : i * B + count])
             rows[i * B + count : (i + 1) * B] = 0.0
 
 
@@ -248,13 +246,17 @@ def regressor_rows(link, screw, rows):
 
 
 @jit
-def store(ten, out, start, count):
-    """Copy the first samples of ten rows into out (10, N) from sample ``start`` on."""
-    for c in range(10):
-        target = out[c, start : start + count]
-        row = ten[c * B : (c + 1) * B]
-        for b in range(count):
-            target[b] = row[b]
+def copy(source, target):
+    for b in range(source.size):
+        target[b] = source[b]
+
+
+@jit
+def store(rows, out, start, count):
+    """Copy the first samples of rows into out (rows, N) from sample ``start`` on. How many rows is not a literal: ten
+    copies of the loop take ten times as long to compile, and no less to run."""
+    for row in range(out.shape[0]):
+        copy(rows[row * B : row * B + count], out[row, start : start + count])
 
 
 @jit

@@ -15,6 +15,7 @@ from exciter.dynamics.kernels.blocks import (
     B,
     backward,
     base_link,
+    copy,
     forward,
     jit,
     kernel,
@@ -70,12 +71,6 @@ def run_end(column, c):
     while c < 10 and column[c] >= 0:
         c += 1
     return c
-
-
-@jit
-def copy(source, target):
-    for b in range(source.size):
-        target[b] = source[b]
 
 
 @jit
@@ -185,16 +180,17 @@ def unpack(ten, column, g, m):
 @jit
 def add_torque_seed(ten, phi, lam):
     """Seeds of a link's ten parameters for a torque seed: λ_j φ_i."""
-    for c in range(10):
+    for c in range(phi.size):
         row = ten[c * B : (c + 1) * B]
         for b in range(B):
             row[b] += phi[c] * lam[b]
 
 
 @kernel
-def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd, qdd, begin, end, out):
-    """Φ of samples begin … end into out (n, n, 10, N): joint row, link, parameter, sample. What structure makes zero is
-    not touched."""
+def columns(parent, prismatic, rotation, origin, gravity, first, joint, column, terms, term_row, term_column,
+            q, qd, qdd, begin, end, out):  # fmt: skip
+    """Columns of W over samples begin … end into out (n, ≥ b, N): joint row, column, sample. What structure makes zero
+    is not touched."""
     n = parent.size
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten = np.empty(TEN)
@@ -206,7 +202,12 @@ def regressor(parent, prismatic, rotation, origin, gravity, first, joint, q, qd,
         for i in range(n):
             for k in range(first[i], first[i + 1]):
                 regressor_rows(links[(i + 1) * LINK : (i + 2) * LINK], screws[k * SCREW : (k + 1) * SCREW], ten)
-                store(ten, out[joint[k], i], start, count)
+                for c in range(column.shape[1]):
+                    if column[i, c] >= 0:
+                        copy(ten[c * B : c * B + count], out[joint[k], column[i, c], start : start + count])
+        for e in range(term_row.size):
+            if term_column[e] >= 0:
+                copy(terms[e, start : start + count], out[term_row[e], term_column[e], start : start + count])
 
 
 @kernel
@@ -235,8 +236,9 @@ def gram(parent, prismatic, rotation, origin, gravity, first, joint, link_of, ro
 @kernel
 def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of, row_pairs, row_first,
             column, terms, term_row, term_column, weight, matrix, torque_seed, chi, q, qd, qdd, begin, end,
-            q_bar, qd_bar, qdd_bar, terms_bar):  # fmt: skip
+            motion_bar, terms_bar):  # fmt: skip
     """Gradient of f(H) + Σ λ·τ with respect to every sample: matrix = ∂f/∂H + transpose, torque_seed = λ (n, N).
+    motion_bar (3 n, N): q̄, q̇̄, q̈̄ of one joint after the other.
 
     An empty matrix or torque_seed leaves that part out. terms_bar receives ∂f/∂(term values), for the terms'
     own pullbacks."""
@@ -278,15 +280,10 @@ def adjoint(parent, prismatic, rotation, origin, gravity, first, joint, link_of,
                 regressor_adjoint(links[(i + 1) * LINK : (i + 2) * LINK], screws[screw], ten, bar, screw_bars[screw])
             for e in range(term_row.size):
                 if term_row[e] == j and term_column[e] >= 0 and matrix.size > 0:
-                    for b in range(count):
-                        terms_bar[e, start + b] = g[m * B + b]
+                    copy(g[m * B : m * B + count], terms_bar[e, start : start + count])
                     m += 1
         backward(parent, prismatic, first, bv, links, screws, link_bars, screw_bars, grads)
-        for i in range(n):
-            for b in range(count):
-                q_bar[i, start + b] = grads[3 * i * B + b]
-                qd_bar[i, start + b] = grads[(3 * i + 1) * B + b]
-                qdd_bar[i, start + b] = grads[(3 * i + 2) * B + b]
+        store(grads, motion_bar, start, count)
 
 
 @kernel
@@ -306,6 +303,4 @@ def torque(parent, prismatic, rotation, origin, gravity, first, joint, inertias,
             for k in range(first[i], first[i + 1]):
                 j = joint[k]
                 project(screws[k * SCREW : (k + 1) * SCREW], rows, tau[j * B : (j + 1) * B])
-        for j in range(n):
-            for b in range(count):
-                out[j, start + b] = tau[j * B + b]
+        store(tau, out, start, count)

@@ -11,19 +11,20 @@ from exciter.dynamics.kernels.blocks import (
     B,
     backward,
     base_link,
+    copy,
     forward,
     kernel,
     load,
     regressor_adjoint,
+    store,
     workspace,
 )
-from exciter.dynamics.kernels.drivers import copy
 
 
 @kernel
-def rows_adjoint(parent, prismatic, rotation, origin, gravity, first, seeds, q, qd, qdd, begin, end,
-                 q_bar, qd_bar, qdd_bar):  # fmt: skip
-    """Gradient of Σ seeds ⊙ rows with respect to every sample, seeds (P, 10, N) by pair of link and joint."""
+def rows_adjoint(parent, prismatic, rotation, origin, gravity, first, seeds, q, qd, qdd, begin, end, motion_bar):
+    """Gradient of Σ seeds ⊙ rows with respect to every sample, seeds (P, 10, N) by pair of link and joint; motion_bar
+    (3 n, N): q̄, q̇̄, q̈̄ of one joint after the other."""
     n = parent.size
     links, screws, bq, bv, ba, cs = workspace(n, first[n])
     ten, link_bars, screw_bars = np.zeros(TEN), np.empty((n + 1) * 9 * B), np.empty(first[n] * SCREW)
@@ -43,8 +44,4 @@ def rows_adjoint(parent, prismatic, rotation, origin, gravity, first, seeds, q, 
                 screw = slice(k * SCREW, (k + 1) * SCREW)
                 regressor_adjoint(links[(i + 1) * LINK : (i + 2) * LINK], screws[screw], ten, bar, screw_bars[screw])
         backward(parent, prismatic, first, bv, links, screws, link_bars, screw_bars, grads)
-        for i in range(n):
-            for b in range(count):
-                q_bar[i, start + b] = grads[3 * i * B + b]
-                qd_bar[i, start + b] = grads[(3 * i + 1) * B + b]
-                qdd_bar[i, start + b] = grads[(3 * i + 2) * B + b]
+        store(grads, motion_bar, start, count)

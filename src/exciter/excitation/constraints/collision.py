@@ -33,6 +33,7 @@ from exciter.excitation.constraints.constraint import (
     rows_of,
 )
 from exciter.excitation.constraints.segments import best_plane, closest_points, lowest_on_chord, segments_apart
+from exciter.excitation.kernels import UNBOUNDED_M
 from exciter.robot.capsules import capsules_of, uncovered
 from exciter.robot.geometry import Capsule
 from exciter.robot.motion import Motion, freeze
@@ -355,34 +356,43 @@ class CapsuleDistance:
         at = kinematics(self.robot, motion)
         if at.dynamics.engine.name != "numba":
             return self.linearised(motion)
-        joint, ends, side, _ = self._packed
-        chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
-        distance, total = np.empty((2, len(self.radii), at.samples))
-        pairs, on = np.nonzero(side)
-        first_on = np.searchsorted(pairs, np.arange(len(side) + 1))
-        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
-        far, paired = self.radii + self.clearance + FAR_PAIR_M, slice(len(side))
-        weights = at.tree_weights
-        compiled(*chain, joint, ends, self.pair_index, first_on, on, weights, far, distance[paired], total[paired])
+        pairs, on = np.nonzero(self._packed[2])
+        first_on = np.searchsorted(pairs, np.arange(len(self.pair_index) + 1))
+        distance, total = self._sensitivities(at, first_on, on, self.radii + self.clearance + FAR_PAIR_M)
         flat = np.zeros((0, 0, 0))
         if self.flat:
-            distance[len(side) :], flat = self._flats(at, derivatives=True)
-            total[len(side) :] = np.einsum("fkN,k->fN", np.abs(flat), weights)
+            far, flat = self._flats(at, derivatives=True)
+            distance = np.concatenate([distance, far])
+            total = np.concatenate([total, np.einsum("fkN,k->fN", np.abs(flat), at.tree_weights)])
         values = (distance - (self.radii + self.clearance)[:, None]) / ROW_LENGTH_M
         return PairRows(values, (total / ROW_LENGTH_M, None, None), partial(self._slopes_at, at, flat))
 
-    def _slopes_at(self, kinematics: Kinematics, flat: Array, row: Index, at: Index) -> tuple[Array, None, None]:
+    def _sensitivities(self, at: Kinematics, first_on: Index, on: Index, far: Array) -> tuple[Array, Array]:
+        """Distances (P, N) of pairs that are not ``far`` (P,) [m], and how far they can change: see the kernel."""
+        distance, total = np.empty((2, len(self.pair_index), at.samples))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_sensitivities
+        chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic, *self._packed[:2], self.pair_index)
+        # another layout of ``on`` would compile everything again
+        compiled(*chain, first_on, np.ascontiguousarray(on), at.tree_weights, far, distance, total)
+        return distance, total
+
+    def _slopes(self, at: Kinematics, row: Index, sample: Index) -> Array:
+        """(M, n) of joints of the tree: derivatives of the distances of pairs row (M,) at samples that do not fall."""
         joint, ends, side, _ = self._packed
+        dq = np.empty((len(row), side.shape[1]))
+        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_slopes
+        chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
+        compiled(*chain, joint, ends, self.pair_index, side, row, sample, dq)
+        return dq
+
+    def _slopes_at(self, kinematics: Kinematics, flat: Array, row: Index, at: Index) -> tuple[Array, None, None]:
+        side = self._packed[2]
         paired, found = row < len(side), np.empty((len(row), side.shape[1]))
         if not paired.all():
             found[~paired] = flat[row[~paired] - len(side), :, at[~paired]]
         own = np.flatnonzero(paired)
         own = own[np.argsort(at[own], kind="stable")]
-        dq = np.empty((len(own), side.shape[1]))
-        chain = (*writable(kinematics.rotation, kinematics.origin), kinematics.dynamics.chain.prismatic)
-        compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_slopes
-        compiled(*chain, joint, ends, self.pair_index, side, row[own], at[own], dq)
-        found[own] = dq
+        found[own] = self._slopes(kinematics, row[own], at[own])
         return kinematics.of_joints_at(found / ROW_LENGTH_M, at), None, None
 
     def lower_bounds(self, spans: Spans) -> Array:
@@ -405,15 +415,16 @@ class CapsuleDistance:
 
     def _pairs(self, at: Kinematics, *, derivatives: bool) -> tuple[Array, Array]:
         """Distance of the segments (P, N), and its derivatives (P, n, N) if wanted."""
-        joint, own_ends, side, _ = self._packed
-        dq = np.zeros((*side.shape, at.samples) if derivatives else (0, 0, 0))  # per joint of the tree
+        joint, _, side, _ = self._packed
         if at.dynamics.engine.name == "numba":
-            distance = np.empty((len(side), at.samples))
-            compiled: Any = kernels("capsules", "exciter.excitation.kernels").segment_distances
-            chain = (*writable(at.rotation, at.origin), at.dynamics.chain.prismatic)
-            compiled(*chain, joint, own_ends, self.pair_index, side, derivatives, distance, dq)
-            return distance, at.of_joints(dq) if derivatives else dq
-        ends, dq = self.ends(at), np.zeros((len(dq), self.robot.n, at.samples))
+            count, none = len(side), np.zeros(0, dtype=np.int64)
+            distance, _ = self._sensitivities(at, np.zeros(count + 1, np.int64), none, np.full(count, UNBOUNDED_M))
+            if not derivatives:
+                return distance, np.zeros((0, 0, 0))
+            row, sample = np.tile(np.arange(count), at.samples), np.repeat(np.arange(at.samples), count)
+            slopes = self._slopes(at, row, sample).reshape(at.samples, count, side.shape[1])
+            return distance, at.of_joints(slopes.transpose(1, 2, 0))
+        ends, dq = self.ends(at), np.zeros((len(side) if derivatives else 0, self.robot.n, at.samples))
         distance, first, second, normal = closest_points(*(ends[:, index] for index in self.pair_index.T))
         for k in range(len(dq)):
             a, b = joint[self.pair_index[k]]

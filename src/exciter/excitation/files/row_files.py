@@ -24,7 +24,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +68,6 @@ ROS2_FLOAT = r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]+)?"
 ROS2_WHOLE = r"(?:0|[1-9][0-9]{0,9})"
 HEAD = re.compile(rf"joint_names: (\[{ROS2_NAME}(?:, {ROS2_NAME})*\])")
 NO_POINT = re.compile(r"(?<![.0-9])([0-9])e")  # a mantissa of one digit
-LINES_AT_ONCE = 8192  # of a message: numbers of many lines are read in one go, and no text of it is there twice
 LINE = re.compile(
     rf"(?P<mark>[- ]) (?P<key>{'|'.join((*POINT_KINDS, 'time_from_start'))}): "
     rf'(?P<value>\[{ROS2_FLOAT}(?:, {ROS2_FLOAT})*\]|{{"sec": {ROS2_WHOLE}, "nanosec": {ROS2_WHOLE}}})'
@@ -317,9 +315,16 @@ def _wrong_row(rows: list[tuple[int, str]], delimiter: str | None, width: int, s
 
 def ros2_json(samples: MotionSamples, joints: tuple[str, ...], points: Iterable[PointTexts] | None = None) -> str:
     """The message; points: its ``point_texts``, where they are there already."""
-    lines = (", ".join(f'"{key}": {value}' for key, value in point) for point in points or point_texts(samples))
-    text = ",\n".join(f"  {{{line}}}" for line in lines)
-    return f'{{\n "joint_names": {json.dumps(joints)},\n "points": [\n{text}\n ]\n}}\n'
+    return _json_message(json.dumps(joints), map(_json_point, points or point_texts(samples)))
+
+
+def _json_message(names: str, points: Iterable[str]) -> str:
+    text = ",\n".join(f"  {point}" for point in points)
+    return f'{{\n "joint_names": {names},\n "points": [\n{text}\n ]\n}}\n'
+
+
+def _json_point(point: PointTexts) -> str:
+    return "{" + ", ".join([f'"{key}": {value}' for key, value in point]) + "}"
 
 
 def ros2_yaml(samples: MotionSamples, joints: tuple[str, ...], points: Iterable[PointTexts] | None = None) -> str:
@@ -348,27 +353,49 @@ def _numbers_text(values: list[float]) -> str:
 
 def message_as_written(text: str) -> dict[str, Any] | None:
     """What YAML reads, a hundred times slower, in a message of ``ros2_yaml``; None where a line is none of its own."""
+    try:
+        names, points = _own_message(text)
+        return {"joint_names": json.loads(names), "points": [json.loads(_json_point(point)) for point in points]}
+    except ForeignLine:
+        return None
+
+
+def json_as_written(text: str) -> str | None:
+    """The same message as ``ros2_json`` writes it: their numbers have the same texts."""
+    try:
+        names, points = _own_message(text)
+        return _json_message(names, map(_json_point, points))
+    except ForeignLine:
+        return None
+
+
+class ForeignLine(Exception):
+    """A line that ``ros2_yaml`` does not write."""
+
+
+def _own_message(text: str) -> tuple[str, Iterator[PointTexts]]:
+    """Names and points of a message of ``ros2_yaml``, as it has them."""
     lines = iter(text.removesuffix("\n").split("\n"))
     head = HEAD.fullmatch(next(lines, ""))
     if head is None or next(lines, "") != "points:":
-        return None
-    points: list[dict[str, Any]] = []
-    while some := [*islice(lines, LINES_AT_ONCE)]:
-        places, values = list[tuple[dict[str, Any], str]](), list[str]()
-        for line in some:
-            if (found := LINE.fullmatch(line)) is None:
-                return None
-            mark, key, value = found.groups()
-            if mark == "-":
-                points.append({})
-            if not points or key in points[-1] or value.startswith("{") != (key == "time_from_start"):
-                return None
-            points[-1][key] = None
-            places.append((points[-1], key))
-            values.append(value)
-        for (point, key), number in zip(places, json.loads(f"[{','.join(values)}]"), strict=True):
-            point[key] = number
-    return {"joint_names": json.loads(head[1]), "points": points}
+        raise ForeignLine
+    return head[1], _own_points(lines)
+
+
+def _own_points(lines: Iterator[str]) -> Iterator[PointTexts]:
+    point = dict[str, str]()
+    for line in lines:
+        if (found := LINE.fullmatch(line)) is None:
+            raise ForeignLine
+        mark, key, value = found.groups()
+        if mark == "-" and point:
+            yield [*point.items()]
+            point = {}
+        if (mark == "-") != (not point) or key in point or value.startswith("{") != (key == "time_from_start"):
+            raise ForeignLine
+        point[key] = value
+    if point:
+        yield [*point.items()]
 
 
 def is_ros2(data: Any) -> bool:

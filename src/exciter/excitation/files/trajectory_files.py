@@ -380,12 +380,13 @@ def rates(rate: float, duration: float = 0.0) -> tuple[float, ...]:
 
 def _write_messages(folder: Path, robot: Robot, samples: MotionSamples) -> None:
     """The same rows as ROS 2 messages; both must read back as the very curve that was certified."""
-    certified, (rows, joints) = samples.curve(), row_files.commanded(samples, robot)
+    rows, joints = row_files.commanded(samples, robot)
     points = [*row_files.point_texts(rows)]  # to write a number takes longer than to read it
-    for name, text in ((ROS2_YAML, row_files.ros2_yaml), (ROS2_JSON, row_files.ros2_json)):
-        (folder / name).write_text(text(rows, joints, points), encoding="utf-8")
-        back = read_trajectory(folder / name, robot)
-        if not same_curve(back, certified):
+    as_json, certified = row_files.ros2_json(rows, joints, points), samples.curve()
+    for name, text in ((ROS2_JSON, as_json), (ROS2_YAML, row_files.ros2_yaml(rows, joints, points))):
+        (folder / name).write_text(text, encoding="utf-8")
+        same = name == ROS2_YAML and row_files.json_as_written(_text(folder / name)) == as_json  # which was read
+        if not same and not same_curve(read_trajectory(folder / name, robot), certified):
             raise ExciterError(f"{name} does not read back as it was written; please report this with the robot file")
 
 

@@ -126,32 +126,12 @@ def slope(prismatic, z, p, point, normal):
 
 
 @kernel
-def segment_distances(r, o, prismatic, joint, ends, pairs, side, wanted, distance, dq):
-    """distance (P, N) [m] and, if wanted, its derivatives dq (P, n, N).
-
-    r (n, 3, 3, N), o (n, 3, N): placements of the links; ends (C, 2, 3) in the frame of joint (C,), −1: the base.
-    side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or none."""
-    n, samples = o.shape[0], o.shape[2]
-    placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
-    for t in range(samples):
-        place_all(r, o, joint, ends, t, placed, z, p)
-        for pair in range(pairs.shape[0]):
-            first, second = placed[pairs[pair, 0]], placed[pairs[pair, 1]]
-            distance[pair, t] = meet(first, second, apart_by, u, v, normal, point)
-            if wanted:
-                for k in range(n):
-                    lever = side[pair, k]
-                    if lever != 0.0:
-                        lever *= slope(prismatic[k], z[k], p[k], point, normal)
-                    dq[pair, k, t] = lever
-
-
-@kernel
 def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, weight, far, distance, total):
-    """distance (P, N) [m] and total (P, N): the sum of |∂distance/∂q_k| weight_k; other arguments as above. The joints
-    of pair p with a side are on[first_on[p]:first_on[p + 1]]. Of segments farther apart than far (P,) [m], by the balls
-    around them, the distance is that of the balls, and total is zero."""
+    """distance (P, N) [m] and total (P, N): the sum of |∂distance/∂q_k| weight_k, over the joints of the pair,
+    on[first_on[p]:first_on[p + 1]]. Of segments farther apart than far (P,) [m], by the balls around them, the distance
+    is that of the balls, and total is zero.
+
+    r (n, 3, 3, N), o (n, 3, N): placements of the links; ends (C, 2, 3) in the frame of joint (C,), −1: the base."""
     n, samples = o.shape[0], o.shape[2]
     placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)
@@ -184,7 +164,8 @@ def segment_sensitivities(r, o, prismatic, joint, ends, pairs, first_on, on, wei
 @kernel
 def segment_slopes(r, o, prismatic, joint, ends, pairs, side, row, at, dq):
     """Derivatives dq (M, n) of the distances of pairs row (M,) at samples at (M,), which must not fall; other arguments
-    as above."""
+    as above. side (P, n): +1 for a joint that moves only the first segment of a pair, −1 only the second, 0 both or
+    none."""
     n, last = o.shape[0], -1
     placed, apart_by, u, v, normal = np.empty((joint.size, 2, 3)), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     z, p, point = np.empty((n, 3)), np.empty((n, 3)), np.empty(3)

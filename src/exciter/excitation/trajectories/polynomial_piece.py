@@ -134,8 +134,10 @@ class PolynomialPiece:
         return int(self.coefficients.shape[2]) - 1
 
     def derivatives(self, span: Index, time: Array, order: int) -> Array:
-        local, chosen = time - self.knots[span], self.coefficients[:, span]
-        return np.stack([evaluate(derivative(chosen, k), local) for k in range(order + 1)])
+        local, powers = time - self.knots[span], [self.coefficients[:, span]]
+        for _ in range(order):
+            powers.append(derivative(powers[-1]))
+        return np.stack([evaluate(one, local) for one in powers])
 
     def extremum(self, order: int) -> Extremum:
         """At ends of spans, and at zeros of the next derivative where the Bernstein hull reaches beyond every end."""

@@ -120,7 +120,7 @@ class LowPass(ABC):
         self.sections(rate)  # refuses what it cannot be
         sections, _, at_rest = _designed(self, rate)
         series = np.moveaxis(np.asarray(samples, dtype=np.float64), axis, -1)
-        flat = series.reshape(-1, series.shape[-1])
+        flat = np.require(series.reshape(-1, series.shape[-1]), requirements=["C", "W"])  # others are compiled again
         found, padding = np.empty(flat.shape), min(self.settle(rate), flat.shape[1] - 1)
         kernels("recursive", SIGNAL_KERNELS).both_ways(flat, padding, sections, at_rest, found)
         return np.moveaxis(found.reshape(series.shape), -1, axis)
