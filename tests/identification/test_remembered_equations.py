@@ -9,13 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.selection.remembered_equations import remembering
+from exciter.identification.selection import remembered_equations
+from exciter.identification.selection.remembered_equations import LARGEST_PIECE_BYTES, remembering
 from exciter.parameters.terms import Coulomb, Dahl, LoadFriction, Offset, Ripple, RotorInertia, Viscous
 from exciter.robot import load
 from support.robots import smooth_motion
@@ -45,21 +46,22 @@ def pieces() -> tuple[Processed, ...]:
 
 
 def both_ways(equations, model, pieces):
+    """Those of all pieces together: what is remembered comes in longer ones."""
     columns = model.base.independent
-    plain = list(InverseDynamic(BOTH).rows(model, pieces, columns))
-    return plain, list(equations.rows(model, pieces, columns))
+    plain, remembered = InverseDynamic(BOTH).rows(model, pieces, columns), equations.rows(model, pieces, columns)
+    return Rows.join(list(plain)), Rows.join(list(remembered))
 
 
-def test_rows_are_the_same_whatever_was_asked_for_before(pieces):
+@pytest.mark.parametrize("largest", [LARGEST_PIECE_BYTES, 100_000], ids=["as usual", "in short pieces"])
+def test_rows_are_the_same_whatever_was_asked_for_before(pieces, monkeypatch, largest):
+    monkeypatch.setattr(remembered_equations, "LARGEST_PIECE_BYTES", largest)
     equations = remembering(BOTH)
     for terms in (TERMS, OTHERS, TERMS):
-        expected, found = both_ways(equations, DynamicModel(ROBOT, terms), pieces)
-        assert len(found) == len(expected) > 1
-        for one, other in zip(found, expected, strict=True):
-            assert (one.parameters, one.joints, one.rate) == (other.parameters, other.joints, other.rate)
-            assert (one.bandwidth, one.notes) == (other.bandwidth, other.notes)
-            assert_array_equal(one.time, other.time)
-            assert_array_equal(one.sides, other.sides)
+        one, other = reversed(both_ways(equations, DynamicModel(ROBOT, terms), pieces))
+        assert (one.parameters, one.joints, one.rate) == (other.parameters, other.joints, other.rate)
+        assert (one.bandwidth, one.notes) == (other.bandwidth, other.notes)
+        assert_array_equal(one.time, other.time)
+        assert_allclose(one.sides, other.sides, rtol=0.0, atol=1e-12)
 
 
 def test_a_base_that_leans_needs_no_new_columns(pieces):
@@ -67,8 +69,7 @@ def test_a_base_that_leans_needs_no_new_columns(pieces):
     both_ways(equations, DynamicModel(ROBOT, TERMS), pieces)
     for terms in (TERMS, OTHERS):
         expected, found = both_ways(equations, DynamicModel(LEANING, terms), pieces)
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one.sides, other.sides, rtol=0.0, atol=1e-12)
+        assert_allclose(found.sides, expected.sides, rtol=0.0, atol=1e-12)
 
 
 def test_torques_are_taken_as_they_come(pieces):
@@ -77,8 +78,15 @@ def test_torques_are_taken_as_they_come(pieces):
     both_ways(equations, model, pieces)
     less = tuple(replace(piece, torque=0.5 * piece.torque) for piece in pieces)
     expected, found = both_ways(equations, model, less)
-    for one, other in zip(found, expected, strict=True):
-        assert_array_equal(one.sides, other.sides)
+    assert_allclose(found.sides, expected.sides, rtol=0.0, atol=1e-12)
+
+
+def test_a_joint_without_torque_has_no_equations(pieces):
+    silent = tuple(replace(piece, silent=(2,)) for piece in pieces)
+    expected, found = both_ways(remembering(BOTH), DynamicModel(ROBOT, TERMS), silent)
+    assert_allclose(found.sides, expected.sides, rtol=0.0, atol=1e-12)
+    assert_array_equal(found.present, expected.present)
+    assert not found.sides[:, 2].any()
 
 
 def test_without_a_filter_nothing_is_remembered():
@@ -106,6 +114,21 @@ def test_equations_that_are_kept_are_those_that_were_made(pieces):
     on_trial = Problem(model, (run,), remembering(BOTH))
     assert_allclose(on_trial.compressed.rms, problem.compressed.rms, rtol=1e-12)
     assert not on_trial.is_held
+
+
+def test_equations_of_a_run_alone_are_those_that_were_kept(pieces):
+    """And as they were measured, whatever other runs weigh."""
+    runs = tuple(Run((piece,), f"part {k}") for k, piece in enumerate(pieces))
+    problem = Problem(DynamicModel(ROBOT, TERMS), runs, InverseDynamic(BOTH))
+    assert problem.scales.shape == (2, ROBOT.n)
+    assert problem.is_held
+    for run in runs:
+        alone = problem.alone(run)
+        assert alone.is_held
+        expected = [rows for _, rows in replace(problem, runs=(run,)).rows()]
+        for found in (list(problem.made(run)), list(alone.made(run))):
+            assert_array_equal(Rows.join(found).sides, Rows.join(expected).sides)
+    assert not problem.alone(replace(runs[0], name="another")).is_held
 
 
 def test_equations_that_would_take_too_much_are_made_again(pieces, monkeypatch):

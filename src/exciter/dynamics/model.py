@@ -22,7 +22,7 @@ from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, 
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.independent_blocks import Block, independent_blocks
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, numeric_base, restricted, triangle
+from exciter.parameters.base import BaseParameters, joint_triangles, numeric_base, restricted, triangle
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
@@ -158,6 +158,10 @@ class DynamicModel:
         remembered = TermMemory(self) if before is None else before
         block = max(1, MEMORY_BLOCK_SAMPLES // size) * size if any(term.has_memory for term in self.bound) else size
         for start in range(0, len(motion), size):
+            if not layout.size:  # nothing is asked of the motion
+                count = min(size, len(motion) - start)
+                yield slice(start, start + count), np.zeros((self.n, room, count)).transpose(2, 0, 1)
+                continue
             if start % block == 0:
                 values = remembered.values(motion[start : start + block])
             part = slice(start, min(start + size, len(motion)))
@@ -465,14 +469,14 @@ def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
     limbs, p = model.limbs, len(model.standard)
     if len(limbs) <= 1 or model.robot.coupling is not None:
-        rows = model.regressor(motion).reshape(-1, p)
+        rows = joint_triangles(model.regressor(motion).transpose(1, 2, 0))
     else:  # rows of all limbs side by side would be zeros for the most part
         rows, values = np.zeros((p, p)), model.term_values(motion)
         for joints, columns in limbs:
             phi = np.zeros((model.n, len(columns), len(motion)))
             layout, weights = model.layout(columns), np.ones(model.n)
             model.engine.columns(RowBatch(model.dynamics.chain, layout, values, weights, *motion.samples_last), phi)
-            found = triangle(phi[joints].transpose(2, 0, 1).reshape(-1, len(columns)))
+            found = triangle(joint_triangles(phi[joints]))
             rows[np.ix_(columns[: len(found)], columns)] = found
     rows[:, massless_columns(model.robot)] = 0.0
     prismatic, count = prismatic_links(model.robot), model.n * len(motion)

@@ -28,6 +28,8 @@ from exciter.robot import Motion
 from exciter.typing import Array, Index
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
+LARGEST_PIECE_BYTES = 8_000_000  # [B] of equations that are made at a time
+WINDOW_SAMPLES = 8192  # that go through the filter at a time: several times what it looks at beside
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it is, and of which term
@@ -60,14 +62,14 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each window that comes out."""
+    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of all that comes out."""
 
     def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
-        self._learnt: list[list[Array]] = []  # (c, N) of each window, of the columns that were learnt together
+        self._learnt: list[Array] = []  # (c, N) of the columns that were learnt together
         self._place: dict[Hashable, tuple[int, int]] = {}  # of a column: among which, and which of them
-        self._torques: tuple[tuple[Array, ...], list[Rows]] = ((), [])  # as given, and filtered
+        self._torques: tuple[tuple[Array, ...], Rows] | None = None  # as given, and filtered
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place = {int(k): at for at, k in enumerate(columns)}
@@ -84,13 +86,17 @@ class _KnownColumns:
             *(p for axis in range(3) for p in self._parts({(axis, *e): e for e in heavy}, place, float(lean[axis]))),
             *self._parts({key: (joint, k) for key, (joint, k, *_) in terms.items()}, place),
         ]
-        for index, rows in enumerate(self._torque(pieces)):
+        torque, parameters = self._torque(pieces), tuple(model.standard[k] for k in place)
+        size = max(LARGEST_PIECE_BYTES // (8 * model.n * (len(place) + 1)), 1)
+        for instants in blocks(len(torque), size):
+            rows = torque[instants]
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
             for part in parts:
-                sides[part.joints, part.columns] += part.factor * self._learnt[part.learnt][index][part.numbers]
+                some = self._learnt[part.learnt][:, instants][part.numbers]
+                sides[part.joints, part.columns] += part.factor * some
             sides[:, -1] = rows.sides[:, :, 0].T
             sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
-            yield replace(rows, sides=instants_first(sides), parameters=tuple(model.standard[k] for k in place))
+            yield replace(rows, sides=instants_first(sides), parameters=parameters)
 
     def _parts(self, wanted: Mapping[Hashable, Entry], place: Mapping[int, int], factor: float = 1.0) -> list[_Part]:
         """Columns that are known, those together that were learnt together."""
@@ -102,7 +108,7 @@ class _KnownColumns:
 
     def _keep(self, keys: Iterable[Hashable], values: list[Array]) -> None:
         self._place.update({key: (len(self._learnt), number) for number, key in enumerate(keys)})
-        self._learnt.append(values)
+        self._learnt.append(np.concatenate(values, axis=1))
 
     def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
         """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""
@@ -135,9 +141,11 @@ class _KnownColumns:
         chosen = np.searchsorted(every, [number for _, _, number, _ in missing.values()])
         model = replace(model, terms=tuple(model.terms[k] for k in some))
 
-        parts = (memory.values(piece.motion)[chosen] for memory, piece in remembered_pieces(model, self._pieces))
-        series, (low_pass, rate, windows) = np.concatenate([*parts], axis=1), self._windows
-        self._keep(missing, [low_pass.zero_phase(series[:, seen], rate, axis=1, kept=kept) for seen, kept in windows])
+        parts = [memory.values(piece.motion) for memory, piece in remembered_pieces(model, self._pieces)]
+        series = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]  # large: one is not copied
+        low_pass, rate, windows = self._windows
+        seen_and_kept = ((series[:, seen][chosen], kept) for seen, kept in windows)
+        self._keep(missing, [low_pass.zero_phase(some, rate, axis=1, kept=kept) for some, kept in seen_and_kept])
 
     @cached_property
     def _motion(self) -> Motion:
@@ -153,19 +161,23 @@ class _KnownColumns:
         parts = (
             _Instants(piece.motion.time[part], start + part.start)
             for start, piece in zip(starts, self._pieces, strict=False)
-            for part in blocks(len(piece))
+            for part in blocks(len(piece), WINDOW_SAMPLES)
         )
         found = self._filter.windows(parts, rate, limit)
         windows = [(slice(seen.first, seen.first + len(seen)), kept) for seen, kept in found]
         return self._filter.at(rate, limit)[0], rate, windows
 
-    def _torque(self, pieces: Sequence[Processed]) -> list[Rows]:
+    def _torque(self, pieces: Sequence[Processed]) -> Rows:
         """Filtered torques, anew where they are others: a payload may have been taken off."""
-        given = tuple(piece.torque for piece in pieces)
-        if len(given) != len(self._torques[0]) or any(a is not b for a, b in zip(given, self._torques[0], strict=True)):
-            alone = model_rows(self._upright, pieces, NO_COLUMNS, size=BLOCK_SAMPLES)
-            self._torques = given, list(self._filter.stream(alone))
-        return self._torques[1]
+        given, known = tuple(piece.torque for piece in pieces), self._torques
+        if (
+            known is None
+            or len(given) != len(known[0])
+            or any(a is not b for a, b in zip(given, known[0], strict=True))
+        ):
+            alone = model_rows(self._upright, pieces, NO_COLUMNS, size=WINDOW_SAMPLES)
+            self._torques = known = given, Rows.join(list(self._filter.stream(alone)))
+        return known[1]
 
 
 @dataclass(frozen=True, eq=False)
