@@ -10,7 +10,7 @@ import pytest
 
 from exciter.errors import ParameterError
 from exciter.parameters import inertial
-from exciter.parameters.base import joint_triangles, linear_combination, numeric_base, restricted
+from exciter.parameters.base import linear_combination, numeric_base, restricted
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.robot.pinocchio_model import to_pinocchio
 from exciter.robot.robot import Robot
@@ -96,15 +96,6 @@ def test_only_what_the_samples_excite() -> None:
     base = numeric_base(np.vstack(rows), inertial.names(3))
     # q = 0: link 2 and 3 stretched along x; axis 1 is −y₂ = −y₃, 0.5 m away from frame 3 along x and 0.2 m along z
     assert base.expressions == ("ZZR1 = ZZ1 + YY2 + YY3 + MX3 + 0.4 MZ3 + 0.29 M3",)
-
-
-def test_triangles_of_joints_stand_for_their_rows() -> None:
-    rng = np.random.default_rng(0)
-    phi = rng.standard_normal((3, 5, 40))
-    phi[1, :2], phi[2, :] = 0.0, 0.0  # a joint has some of the columns, another none
-    rows, found = phi.transpose(2, 0, 1).reshape(-1, 5), joint_triangles(phi)
-    assert found.shape == (5 + 3, 5)
-    np.testing.assert_allclose(found.T @ found, rows.T @ rows, atol=1e-12)
 
 
 def test_doubtful_rank_is_said_in_words() -> None:

@@ -22,7 +22,7 @@ from exciter.dynamics.reference import ColumnLayout, LagrangeRows, NumpyEngine, 
 from exciter.errors import ParameterError, RobotError, shown
 from exciter.independent_blocks import Block, independent_blocks
 from exciter.parameters import inertial
-from exciter.parameters.base import BaseParameters, joint_triangles, numeric_base, restricted, triangle
+from exciter.parameters.base import BaseParameters, numeric_base, restricted, triangle
 from exciter.parameters.base_symbolic import massless_columns, prismatic_links, symbolic_base, symbolic_static_base
 from exciter.parameters.parameter_names import INERTIA_SYMBOLS, split_name
 from exciter.parameters.terms import BoundTerm, Coulomb, JointTerm, Offset, RotorInertia, SqrtViscous, Stribeck, Viscous
@@ -469,14 +469,14 @@ def excited_base(model: DynamicModel, motion: Motion) -> BaseParameters:
     """The minimal set that the samples of a motion excite, whatever the robot could reveal on others."""
     limbs, p = model.limbs, len(model.standard)
     if len(limbs) <= 1 or model.robot.coupling is not None:
-        rows = joint_triangles(model.regressor(motion).transpose(1, 2, 0))
+        rows = model.regressor(motion).reshape(-1, p)
     else:  # rows of all limbs side by side would be zeros for the most part
         rows, values = np.zeros((p, p)), model.term_values(motion)
         for joints, columns in limbs:
             phi = np.zeros((model.n, len(columns), len(motion)))
             layout, weights = model.layout(columns), np.ones(model.n)
             model.engine.columns(RowBatch(model.dynamics.chain, layout, values, weights, *motion.samples_last), phi)
-            found = triangle(joint_triangles(phi[joints]))
+            found = triangle(phi[joints].transpose(2, 0, 1).reshape(-1, len(columns)))
             rows[np.ix_(columns[: len(found)], columns)] = found
     rows[:, massless_columns(model.robot)] = 0.0
     prismatic, count = prismatic_links(model.robot), model.n * len(motion)

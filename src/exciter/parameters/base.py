@@ -296,17 +296,6 @@ def triangle(w: Array) -> Array:
     return r
 
 
-def joint_triangles(phi: Array) -> Array:
-    """(m, p) in place of rows of n joints, phi (n, p, N): R of the columns that each has, for it has a part of them."""
-    found = list[Array]()
-    for rows in phi:
-        own = np.flatnonzero(rows.any(axis=1))
-        r: Array = np.asarray(np.linalg.qr(rows[own].T, mode="r"))
-        found.append(np.zeros((len(r), len(rows))))
-        found[-1][:, own] = r
-    return np.concatenate(found)
-
-
 def _singular(matrix: Array) -> tuple[Array, Array]:
     """Singular values, descending, and right vectors as rows; block by block where limbs have no column in common."""
     blocks = independent_blocks(matrix)

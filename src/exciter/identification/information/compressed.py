@@ -426,10 +426,10 @@ def cross_validate(
     sigma = compressed.per_group(noise)
     squares, rows = [], []
     for fold in folds.tolist():
-        held_out = compressed.where(compressed.fold == fold).over(sigma[compressed.fold == fold])
+        held_out = compressed.fold == fold
         found = fits(compressed.without_fold(fold))
-        squares.append([held_out.squares(values).sum(axis=0) for values in found])
-        rows.append(held_out.rows.sum(axis=0))
+        squares.append([(compressed.squares(values) / sigma / sigma)[held_out].sum(axis=0) for values in found])
+        rows.append(compressed.rows[held_out].sum(axis=0))
     return tuple(Score(np.array(one), np.array(rows, dtype=float)) for one in zip(*squares, strict=True))
 
 

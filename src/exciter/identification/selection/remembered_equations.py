@@ -28,8 +28,6 @@ from exciter.robot import Motion
 from exciter.typing import Array, Index
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
-LARGEST_PIECE_BYTES = 8_000_000  # [B] of equations that are made at a time
-WINDOW_SAMPLES = 8192  # that go through the filter at a time: several times what it looks at beside
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it is, and of which term
@@ -62,14 +60,14 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of all that comes out."""
+    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each window that comes out."""
 
     def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
-        self._learnt: list[Array] = []  # (c, N) of the columns that were learnt together
+        self._learnt: list[list[Array]] = []  # (c, N) of each window, of the columns that were learnt together
         self._place: dict[Hashable, tuple[int, int]] = {}  # of a column: among which, and which of them
-        self._torques: tuple[tuple[Array, ...], Rows] | None = None  # as given, and filtered
+        self._torques: tuple[tuple[Array, ...], list[Rows]] = ((), [])  # as given, and filtered
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
         place = {int(k): at for at, k in enumerate(columns)}
@@ -81,34 +79,33 @@ class _KnownColumns:
             self._learn({(axis, *entry): entry for entry in heavy}, gravity)
         terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
         self._learn_terms(model, terms)
-        parts = [
-            *self._parts({entry: entry for entry in links}, place),
-            *(p for axis in range(3) for p in self._parts({(axis, *e): e for e in heavy}, place, float(lean[axis]))),
-            *self._parts({key: (joint, k) for key, (joint, k, *_) in terms.items()}, place),
-        ]
-        torque, parameters = self._torque(pieces), tuple(model.standard[k] for k in place)
-        size = max(LARGEST_PIECE_BYTES // (8 * model.n * (len(place) + 1)), 1)
-        for instants in blocks(len(torque), size):
-            rows = torque[instants]
+        of_terms = {key: (joint, k) for key, (joint, k, *_) in terms.items()}
+        parts = [*self._parts({entry: entry for entry in links}, place), *self._parts(of_terms, place)]
+        for index, rows in enumerate(self._torque(pieces)):
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
             for part in parts:
-                some = self._learnt[part.learnt][:, instants][part.numbers]
-                sides[part.joints, part.columns] += part.factor * some
+                sides[part.joints, part.columns] = self._learnt[part.learnt][index][part.numbers]
+            for joint, k in heavy:
+                sides[joint, place[k]] += lean @ [self._column((axis, joint, k), index) for axis in range(3)]
             sides[:, -1] = rows.sides[:, :, 0].T
             sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
-            yield replace(rows, sides=instants_first(sides), parameters=parameters)
+            yield replace(rows, sides=instants_first(sides), parameters=tuple(model.standard[k] for k in place))
 
-    def _parts(self, wanted: Mapping[Hashable, Entry], place: Mapping[int, int], factor: float = 1.0) -> list[_Part]:
+    def _column(self, key: Hashable, window: int) -> Array:
+        learnt, number = self._place[key]
+        return self._learnt[learnt][window][number]
+
+    def _parts(self, wanted: Mapping[Hashable, Entry], place: Mapping[int, int]) -> list[_Part]:
         """Columns that are known, those together that were learnt together."""
         found = defaultdict[int, list[tuple[int, int, int]]](list)
         for key, (joint, k) in wanted.items():
             learnt, number = self._place[key]
             found[learnt].append((number, joint, place[k]))
-        return [_Part(learnt, factor, *np.array(some).T) for learnt, some in found.items()]
+        return [_Part(learnt, *np.array(some).T) for learnt, some in found.items()]
 
     def _keep(self, keys: Iterable[Hashable], values: list[Array]) -> None:
         self._place.update({key: (len(self._learnt), number) for number, key in enumerate(keys)})
-        self._learnt.append(np.concatenate(values, axis=1))
+        self._learnt.append(values)
 
     def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
         """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""
@@ -161,32 +158,27 @@ class _KnownColumns:
         parts = (
             _Instants(piece.motion.time[part], start + part.start)
             for start, piece in zip(starts, self._pieces, strict=False)
-            for part in blocks(len(piece), WINDOW_SAMPLES)
+            for part in blocks(len(piece))
         )
         found = self._filter.windows(parts, rate, limit)
         windows = [(slice(seen.first, seen.first + len(seen)), kept) for seen, kept in found]
         return self._filter.at(rate, limit)[0], rate, windows
 
-    def _torque(self, pieces: Sequence[Processed]) -> Rows:
+    def _torque(self, pieces: Sequence[Processed]) -> list[Rows]:
         """Filtered torques, anew where they are others: a payload may have been taken off."""
-        given, known = tuple(piece.torque for piece in pieces), self._torques
-        if (
-            known is None
-            or len(given) != len(known[0])
-            or any(a is not b for a, b in zip(given, known[0], strict=True))
-        ):
-            alone = model_rows(self._upright, pieces, NO_COLUMNS, size=WINDOW_SAMPLES)
-            self._torques = known = given, Rows.join(list(self._filter.stream(alone)))
-        return known[1]
+        given = tuple(piece.torque for piece in pieces)
+        if len(given) != len(self._torques[0]) or any(a is not b for a, b in zip(given, self._torques[0], strict=True)):
+            alone = model_rows(self._upright, pieces, NO_COLUMNS, size=BLOCK_SAMPLES)
+            self._torques = given, list(self._filter.stream(alone))
+        return self._torques[1]
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Columns that were learnt together: which ones, by their numbers, ``factor`` times to which joints and columns of
-    the equations."""
+    """Columns that were learnt together: which ones, by their numbers, and of which joints and columns of the equations
+    they are."""
 
     learnt: int
-    factor: float
     numbers: Index
     joints: Index
     columns: Index
