@@ -93,7 +93,8 @@ class _KnownColumns:
 
     def _column(self, key: Hashable, window: int) -> Array:
         learnt, number = self._place[key]
-        return self._learnt[learnt][window][number]
+        values: Array = self._learnt[learnt][window][number]
+        return values
 
     def _parts(self, wanted: Mapping[Hashable, Entry], place: Mapping[int, int]) -> list[_Part]:
         """Columns that are known, those together that were learnt together."""
