@@ -85,6 +85,8 @@ class NumbaEngine(NumpyEngine):
         return np.asarray(sums.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
+        if not rows.layout.size:  # nothing is asked of the motion
+            return
         motion = writable(wrapped(rows.chain, rows.q), rows.qd, rows.qdd)
         kernels("columns").columns(*_rows(rows), *motion, 0, rows.q.shape[1], out)
 

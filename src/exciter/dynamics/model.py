@@ -158,10 +158,6 @@ class DynamicModel:
         remembered = TermMemory(self) if before is None else before
         block = max(1, MEMORY_BLOCK_SAMPLES // size) * size if any(term.has_memory for term in self.bound) else size
         for start in range(0, len(motion), size):
-            if not layout.size:  # nothing is asked of the motion
-                count = min(size, len(motion) - start)
-                yield slice(start, start + count), np.zeros((self.n, room, count)).transpose(2, 0, 1)
-                continue
             if start % block == 0:
                 values = remembered.values(motion[start : start + block])
             part = slice(start, min(start + size, len(motion)))

@@ -21,10 +21,10 @@ from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, InverseDynamic
+from exciter.identification.formulations.formulation import NO_COLUMNS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.further_columns import NO_COLUMNS
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray

@@ -21,13 +21,12 @@ from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model
 from exciter.experiment.signals.low_pass_filter import LowPass
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
+from exciter.identification.formulations.formulation import BLOCK_SAMPLES, NO_COLUMNS, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
 from exciter.robot import Motion
 from exciter.typing import Array, Index
 
-NO_COLUMNS = np.zeros(0, dtype=np.int64)
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
 Entry = tuple[int, int]  # joint and standard column
 TermEntry = tuple[int, int, int, int]  # and which of the values of all terms it is, and of which term
