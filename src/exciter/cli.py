@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -18,6 +19,7 @@ from exciter.errors import ClusterLost, ExciterError, visible
 
 INTERRUPTED = 130  #: exit code of what Ctrl-C ended, or the loss of a cluster
 STDERR_NUMBER = 2  #: its number in the operating system
+GARBAGE_THRESHOLDS = (700, 10, 100)  #: of ``gc``: modules are most of what there is, and stay; usual is (700, 10, 10)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -31,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters shows question marks
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     arguments = parser().parse_args(argv)
     stop_like_ctrl_c()
     when_compiling(notice)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import signal
 from scipy.interpolate import PchipInterpolator
 
@@ -803,6 +803,14 @@ def test_many_series_at_once_are_filtered_as_each_alone_by_scipy(low_pass, shape
     assert_allclose(
         np.moveaxis(low_pass.zero_phase(turned, 1000.0, axis=-1), -1, 0), expected, rtol=0.0, atol=1e-12 * size
     )
+
+
+@pytest.mark.parametrize("kept", [slice(None), slice(3, -7, 10), slice(0, None, 3), slice(5, 5)], ids=str)
+def test_samples_that_are_kept_are_those_of_all(kept):
+    samples, low_pass = np.random.default_rng(0).standard_normal((3, 400)), Butterworth(20.0)
+    every = low_pass.zero_phase(samples, 1000.0, axis=1)
+    assert_array_equal(low_pass.zero_phase(samples, 1000.0, axis=1, kept=kept), every[:, kept])
+    assert_array_equal(low_pass.zero_phase(samples.T, 1000.0, kept=kept), every[:, kept].T)
 
 
 def test_nan_stays_in_its_series():

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.equation_rows import ParallelFilter
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
 from exciter.experiment.signals.low_pass_filter import Butterworth
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import InverseDynamic
@@ -81,6 +81,15 @@ def test_torques_are_taken_as_they_come(pieces):
         assert_array_equal(one.sides, other.sides)
 
 
+def test_a_joint_without_torque_has_no_equations(pieces):
+    silent = tuple(replace(piece, silent=(2,)) for piece in pieces)
+    expected, found = both_ways(remembering(BOTH), DynamicModel(ROBOT, TERMS), silent)
+    for one, other in zip(found, expected, strict=True):
+        assert_array_equal(one.sides, other.sides)
+        assert_array_equal(one.present, other.present)
+        assert not one.sides[:, 2].any()
+
+
 def test_without_a_filter_nothing_is_remembered():
     assert remembering(None) == InverseDynamic()
 
@@ -106,6 +115,21 @@ def test_equations_that_are_kept_are_those_that_were_made(pieces):
     on_trial = Problem(model, (run,), remembering(BOTH))
     assert_allclose(on_trial.compressed.rms, problem.compressed.rms, rtol=1e-12)
     assert not on_trial.is_held
+
+
+def test_equations_of_a_run_alone_are_those_that_were_kept(pieces):
+    """And as they were measured, whatever other runs weigh."""
+    runs = tuple(Run((piece,), f"part {k}") for k, piece in enumerate(pieces))
+    problem = Problem(DynamicModel(ROBOT, TERMS), runs, InverseDynamic(BOTH))
+    assert problem.scales.shape == (2, ROBOT.n)
+    assert problem.is_held
+    for run in runs:
+        alone = problem.alone(run)
+        assert alone.is_held
+        expected = [rows for _, rows in replace(problem, runs=(run,)).rows()]
+        for found in (list(problem.made(run)), list(alone.made(run))):
+            assert_array_equal(Rows.join(found).sides, Rows.join(expected).sides)
+    assert not problem.alone(replace(runs[0], name="another")).is_held
 
 
 def test_equations_that_would_take_too_much_are_made_again(pieces, monkeypatch):

@@ -86,6 +86,8 @@ class NumbaEngine(NumpyEngine):
         return np.asarray(sums.sum(0))
 
     def columns(self, rows: RowBatch, out: Array) -> None:
+        if not rows.layout.size:  # nothing is asked of the motion
+            return
         chain, layout = rows.chain, rows.layout
         terms, *motion = writable(rows.terms, wrapped(chain, rows.q), rows.qd, rows.qdd)
         wanted = (chain.joint, layout.inertial, terms, layout.term_row, layout.term_column)

@@ -33,7 +33,6 @@ from exciter.identification.uncertainty.drift import Drift
 from exciter.identification.uncertainty.missing_terms import MODEL_SUBJECT
 from exciter.labelled import Labelled, Parameter, Table
 from exciter.notes import Note, Severity, in_one_line, notable, texts
-from exciter.pipeline.design import Designed
 from exciter.pipeline.drive_files import ACTUATORS_SEAL
 from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.logs import Logs
@@ -49,6 +48,7 @@ from exciter.validation.validation import Validation, ValidationVerdict, validat
 
 if TYPE_CHECKING:
     from exciter.pipeline.campaign import Campaign
+    from exciter.pipeline.design import Designed
     from exciter.pipeline.fleet import Fleet
     from exciter.validation.drive_comparison import DriveTable
 
@@ -373,6 +373,8 @@ def open(folder: str | Path) -> Identified | Designed | Followed | Campaign | Fl
     if saved.RESULT_SEAL.is_there(place):
         return Identified.open(place)
     if DESIGN.is_there(place):
+        from exciter.pipeline.design import Designed  # with all that searches
+
         return Designed.open(place)
     if FOLLOWED_SEAL.is_there(place):
         return Followed.open(place)

@@ -30,11 +30,10 @@ from exciter.experiment.signals.processed_motion import Processed
 from exciter.experiment.signals.resample import resample
 from exciter.files import by_name, finite
 from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS
-from exciter.identification.formulations.formulation import Formulation
+from exciter.identification.formulations.formulation import NO_COLUMNS, Formulation
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.further_columns import NO_COLUMNS
 from exciter.robot.motion import Motion
 from exciter.typing import Array
 from exciter.validation.prediction import MOST_PREDICTED_INSTANTS, Prediction, equation_units, predictions

@@ -21,10 +21,10 @@ from exciter.experiment.recording.recording import WRENCH_UNITS
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
 from exciter.identification.formulations.dynamic import WRENCH_EQUATIONS, InverseDynamic
+from exciter.identification.formulations.formulation import NO_COLUMNS
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs.run import Run
-from exciter.identification.uncertainty.further_columns import NO_COLUMNS
 from exciter.identification.uncertainty.residual_autocorrelation import by_time
 from exciter.robot import Motion, Robot
 from exciter.typing import Array, BoolArray
@@ -163,20 +163,16 @@ def equation_units(problem: Problem) -> tuple[str, ...]:
 
 def _rows(problem: Problem, run: Run) -> Iterator[tuple[Rows, Array, Motion, Array | None]]:
     """Equations of a run, gravity (N, J) as the same equations have it, motion and temperature at their instants."""
-    model, make = problem.model, problem.formulation.rows
+    model, known = problem.model, problem.formulation.measured == "torque"  # of currents the description says nothing
     behind: list[Processed] = []  # pieces that rows were asked from, until their instants have come out of the filter
 
-    def following() -> Iterator[Processed]:
+    def silent() -> Iterator[Processed]:
         for piece in problem.pieces(run):
             if len(piece):
                 behind.append(piece)
-            yield piece
+            yield at_rest(model, piece) if known else replace(piece, torque=np.zeros_like(piece.torque))
 
-    equations = make(model, following(), problem.base.independent)
-    known = problem.formulation.measured == "torque"  # what the description says of currents is nothing
-    pieces = problem.pieces(run)
-    silent = (at_rest(model, one) if known else replace(one, torque=np.zeros_like(one.torque)) for one in pieces)
-    still = make(model, silent, NO_COLUMNS)
+    equations, still = problem.made(run), problem.formulation.rows(model, silent(), NO_COLUMNS)
     for rows, weights in zip(equations, still, strict=True):
         rows[:0].equations()  # refuses what must not be used
         while len(behind) > 1 and behind[1].motion.time[0] <= rows.time[0]:

@@ -250,7 +250,7 @@ def validate(problem: Problem, estimate: Estimate, runs: Sequence[Run] | None = 
     found = []
     with one_thread():
         for run in problem.runs if runs is None else runs:
-            alone = replace(problem, runs=(run,))
+            alone = problem.alone(run)
             baselines, prediction = baselines_and_prediction(alone, estimate)
             one = RunValidation(
                 model=problem.model,

@@ -8,9 +8,10 @@ blocks of time, as residuals may be correlated, and over joints, which may disag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
@@ -25,6 +26,7 @@ SCAN_POINTS_PER_PERIOD = 4.0  # of the cut-off
 DELAY_NEWTON_STEPS = 20
 ALONG_STEP_POWER_SHARE = 1e-6  # of a column's power: more that is not along sign(q̇), and it need not be looked at
 BENDING_GAIN = 20.0  # −2 log of the likelihood: three columns gain that much by chance once in 6000 times
+Course: TypeAlias = tuple[Array, Any]  # times [s] of rows, and the torque as a curve through its samples
 
 
 class ShiftedFit:
@@ -38,16 +40,25 @@ class ShiftedFit:
         self._blocks = blocks(time[at], period)
         bases = {j: span(w[at]) for j, w in rows.items() if len(at) >= 2 * JACKKNIFE_BLOCKS + w.shape[1]}
         self.joints, self._bases = tuple(bases), tuple(bases.values())
-        used = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
-        groups = [self.joints, *((j,) for j in self.joints)]  # all at once; one alone takes less time
-        self._courses = [
-            [(at, scipy.interpolate.PPoly(course.c[..., list(own)], course.x)) for at, course in used] for own in groups
-        ]
+        self._used = [(time[own], course) for own, course in zip(inner, smooth.courses, strict=True) if own.any()]
         self.free = np.array([max(smooth.independent - u.shape[1], 1.0) for u in self._bases])
 
     def torque(self, d: float, order: int = 0, only: int | None = None) -> Array:
         """(N, joints) τ_log(t + d), or a derivative of it; only: of the joint at this place."""
-        return np.concatenate([course(at + d, order) for at, course in self._courses[0 if only is None else only + 1]])
+        courses = self._together if only is None else self._alone[only]
+        return np.concatenate([course(at + d, order) for at, course in courses])
+
+    @cached_property
+    def _together(self) -> list[Course]:
+        return self._of(self.joints)
+
+    @cached_property
+    def _alone(self) -> list[list[Course]]:
+        """One takes less time than all at once."""
+        return [self._of((j,)) for j in self.joints]
+
+    def _of(self, joints: Sequence[int]) -> list[Course]:
+        return [(at, scipy.interpolate.PPoly(course.c[..., list(joints)], course.x)) for at, course in self._used]
 
     def power(self, d: float) -> Array:
         """(joints,) Σ r²."""

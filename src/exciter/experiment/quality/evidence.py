@@ -3,7 +3,7 @@ tallies, coarse positions and evenly spread windows of it; from these and the ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, product
@@ -37,6 +37,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray, Index
 
 GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
+TALLIES = ("timing", "missing", "values", "plateaus", "spikes", "coarse", "spread")
 COARSE_BIN_S = 0.02
 MOST_COARSE_BINS = 2**18  # beyond it neighbours are merged
 FARTHEST_COARSE_BIN = 2.0**53  # times beyond are absurd, and reported by the check of the rate
@@ -185,8 +186,8 @@ class Evidence:
     """The robot's joints are those of the pieces, in the same order; its gravity is as the recording says. effort_name:
     torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
     numbers of joints whose torque is unusable, and zero, or that do not move in the stage of a plan, or have no drive.
-    stands: on contacts whose forces were not measured. loaded: the robot
-    carries something that its description does not know. stage: of a plan, which says what the log is for."""
+    stands: on contacts whose forces were not measured. loaded: the robot carries something that its description does
+    not know. stage: of a plan, which says what the log is for. tallied: what is counted of every sample."""
 
     def __init__(
         self,
@@ -198,6 +199,7 @@ class Evidence:
         *,
         loaded: bool = False,
         stage: PlannedStage | None = None,
+        tallied: Collection[str] = TALLIES,
     ) -> None:
         stream = iter(pieces)  # in order of time, seen once
         head = Recording.join(window(stream, INTERVAL_SAMPLES))
@@ -218,7 +220,7 @@ class Evidence:
         self.plateaus = tallies.Plateaus(max(limits.stuck, 5.0 * interval))
         self.spikes = tallies.Spikes(robot, limits)
         self.coarse, self.spread = Coarse(interval), Windows(limits.window, limits.most_samples)
-        counts = (self.timing, self.missing, self.values, self.plateaus, self.spikes, self.coarse, self.spread)
+        counts = [getattr(self, name) for name in tallied]
         context = head[:0]
         for piece in (piece for whole in chain([head], stream) for piece in whole.chunks(CHUNK_SAMPLES)):
             if (piece.joints, piece.signals) != (context.joints, context.signals):

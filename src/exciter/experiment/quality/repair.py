@@ -16,7 +16,7 @@ from exciter.errors import RecordingError
 from exciter.experiment.plan import PlannedStage
 from exciter.experiment.quality.evidence import CHUNK_SAMPLES, INTERVAL_SAMPLES, Evidence
 from exciter.experiment.quality.numbers_in_words import counted
-from exciter.experiment.quality.sample_checks import stuck
+from exciter.experiment.quality.sample_checks import STUCK_TALLIES, stuck
 from exciter.experiment.quality.sample_tallies import TURN_RAD, copied, isolated, runs, sane, turns_of, unwrapped
 from exciter.experiment.quality.thresholds import Thresholds
 from exciter.experiment.recording.current_map import CurrentMap
@@ -66,7 +66,8 @@ def repair(
     """stage: of a plan, that the log is of."""
     repairs, limits = repairs or Repairs(), thresholds or Thresholds()
     done, original = RepairTally(), recording
-    for finding in stuck(Evidence(recording.chunks(CHUNK_SAMPLES), limits, stage=stage)):
+    seen = Evidence(recording.chunks(CHUNK_SAMPLES), limits, stage=stage, tallied=STUCK_TALLIES)
+    for finding in stuck(seen):
         if finding.severity == Severity.PROBLEM:  # the survey also refuses time that stands still
             raise RecordingError(f"cannot be repaired: {finding.joint}: {finding.text}")
     whole = recording = corrected(recording, repairs, limits, done)

@@ -15,6 +15,7 @@ from exciter.notes import Note, note, problem, warning
 from exciter.typing import Array
 
 TIME_UNIT_SECONDS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+STUCK_TALLIES = ("values", "plateaus")  #: that ``stuck`` looks at
 LONGEST_HOLD_SAMPLES = 20  # a channel that stays longer rests, or is stuck
 HELD_QUANTISATION_STEPS = 5.0  # that a held channel changes by at once
 VISIBLE_STEP_SHARE = 1e-5  # of the range: finer steps are digits of a text file

@@ -45,11 +45,11 @@ def normal_equations(family: Fourier, time: Array, q: Array) -> tuple[Array, Arr
     omega, top = 2.0 * np.pi / family.period * numbers, int(numbers[-1])
     sums, products = np.zeros(2 * top + 1, dtype=complex), np.zeros((top + 1, q.shape[1]), dtype=complex)
     for part, z in _blocks(family, time):
-        power = np.ones_like(z)
+        power, positions = np.ones_like(z), q[part].astype(complex)  # once, not with every power
         for k in range(2 * top + 1):
             sums[k] += power.sum()
             if k <= top:
-                products[k] += power @ q[part]
+                products[k] += power @ positions
             power *= z
     minus, plus = numbers[:, None] - numbers, numbers[:, None] + numbers
     both, down = np.outer(omega, omega), omega[:, None]  # of columns sin(ω l t)/(ω l), −cos(ω l t)/(ω l), 1

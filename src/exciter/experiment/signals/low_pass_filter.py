@@ -33,6 +33,7 @@ LOWEST_CUTOFF_RATE_FRACTION = 1e-6  #: below, poles are too close to 1 to be tol
 FINEST_EDGE_FRACTION = 1e-6  #: so that an edge ends well within the first piece of a stream
 Edge = Annotated[float, Number(least=FINEST_EDGE_FRACTION, below=1.0)]  #: as settings have it
 LARGEST_RIPPLE_DB = 3.0  #: of one pass: more is no low-pass, but a resonance
+EVERY_SAMPLE = slice(None)
 STOPPED_GAIN = 0.01  #: of both passes, below which nothing passes to speak of
 
 
@@ -115,15 +116,18 @@ class LowPass(ABC):
         gain = np.abs(scipy.signal.freqz_sos(self.sections(rate), worN=frequencies, fs=rate)[1]) ** 2
         return float(np.trapezoid((gain / gain[0]) ** 2, frequencies))
 
-    def zero_phase(self, samples: Array, rate: float, axis: int = 0) -> Array:
-        """Samples at ``rate`` [Hz] along ``axis``, filtered; for motion. Equations: see ``ParallelFilter``."""
+    def zero_phase(self, samples: Array, rate: float, axis: int = 0, kept: slice = EVERY_SAMPLE) -> Array:
+        """Samples at ``rate`` [Hz] along ``axis``, filtered; of these the ones that are kept. For motion. Equations:
+        see ``ParallelFilter``."""
         self.sections(rate)  # refuses what it cannot be
         sections, _, at_rest = _designed(self, rate)
         series = np.moveaxis(np.asarray(samples, dtype=np.float64), axis, -1)
         flat = np.require(series.reshape(-1, series.shape[-1]), requirements=["C", "W"])  # others are compiled again
-        found, padding = np.empty(flat.shape), min(self.settle(rate), flat.shape[1] - 1)
-        kernels("recursive", SIGNAL_KERNELS).both_ways(flat, padding, sections, at_rest, found)
-        return np.moveaxis(found.reshape(series.shape), -1, axis)
+        wanted = range(series.shape[-1])[kept]
+        found, padding = np.empty((len(flat), len(wanted))), min(self.settle(rate), flat.shape[1] - 1)
+        every = kernels("recursive", SIGNAL_KERNELS)
+        every.both_ways(flat, padding, sections, at_rest, wanted.start, wanted.step, found)
+        return np.moveaxis(found.reshape(*series.shape[:-1], len(wanted)), -1, axis)
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
+
 from exciter.dynamics.model import DynamicModel, TermMemory
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.signals.equation_rows import Rows
@@ -23,6 +25,7 @@ from exciter.typing import Array, Index
 
 DIFFERENCE_WEIGHTS = (45.0 / 60.0, -9.0 / 60.0, 1.0 / 60.0)  # of x(k + i) − x(k − i), i = 1, 2, 3
 DIFFERENCE_REACH = len(DIFFERENCE_WEIGHTS)
+NO_COLUMNS = np.zeros(0, dtype=np.int64)  #: of W: the right side alone
 BLOCK_SAMPLES = 2048  #: of equations that are made, and go through a filter, at a time
 LONGEST_STEP_SAMPLES = 1.5  #: intervals: what follows within belongs to the same segment
 Entry = tuple[int, int, Array]

@@ -212,6 +212,25 @@ class Problem:
         """Whether equations were gone through, and kept."""
         return "_held" in self.__dict__
 
+    @property
+    def _unprojected_are_held(self) -> bool:
+        """Whether they were kept as the formulation makes them by itself."""
+        return self.is_held and self.projecting is self.formulation
+
+    def alone(self, run: Run) -> Problem:
+        """Of one run; with what is kept of its equations, if it is one of the problem's."""
+        one = replace(self, runs=(run,))
+        if self._unprojected_are_held and run in self.runs:
+            number = self.runs.index(run)
+            one.__dict__["_held"] = tuple((0, packed) for index, packed in self.__dict__["_held"] if index == number)
+        return one
+
+    def made(self, run: Run) -> Iterator[Rows]:
+        """Equations of one of the runs as the formulation makes them by itself, not weighted."""
+        if self._unprojected_are_held:
+            return (rows for _, rows in self._as_measured([self.runs.index(run)]))
+        return self.formulation.rows(self.model, self.pieces(run), self.base.independent)
+
     def _as_measured(self, runs: Iterable[int]) -> Iterator[tuple[int, Rows]]:
         runs = tuple(runs)
         if self.is_held:

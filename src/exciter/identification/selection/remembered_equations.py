@@ -7,7 +7,7 @@ new ones."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from exciter.dynamics.model import DynamicModel
-from exciter.experiment.signals.equation_rows import ParallelFilter, Rows
+from exciter.experiment.signals.equation_rows import ParallelFilter, Rows, model_rows
 from exciter.experiment.signals.low_pass_filter import LowPass
 from exciter.experiment.signals.processed_motion import Processed, remembered_pieces
 from exciter.identification.formulations.dynamic import InverseDynamic
-from exciter.identification.formulations.formulation import BLOCK_SAMPLES, blocks, instants_first
+from exciter.identification.formulations.formulation import BLOCK_SAMPLES, NO_COLUMNS, blocks, instants_first
 from exciter.identification.selection.friction_candidates import FRICTION_TERMS, LabelledTerm, on_joints
 from exciter.parameters.terms import JointTerm, LoadFriction
+from exciter.robot import Motion
 from exciter.typing import Array, Index
 
 WEIGHT_PARAMETERS = 4  #: of the ten of a link, the first ones: its mass and first moments
@@ -58,16 +59,17 @@ def remembering(both: ParallelFilter | None) -> InverseDynamic:
 
 
 class _KnownColumns:
-    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each piece that comes out."""
+    """Of pieces, which are kept so that no others are taken for them: filtered, (N,) of each window that comes out."""
 
     def __init__(self, both: ParallelFilter, pieces: tuple[Processed, ...], model: DynamicModel) -> None:
         self._filter, self._pieces = both, pieces
         self._upright = DynamicModel(model.robot, (), model.engine)
-        self._columns: dict[Hashable, list[Array]] = {}
+        self._learnt: list[list[Array]] = []  # (c, N) of each window, of the columns that were learnt together
+        self._place: dict[Hashable, tuple[int, int]] = {}  # of a column: among which, and which of them
         self._torques: tuple[tuple[Array, ...], list[Rows]] = ((), [])  # as given, and filtered
 
     def rows(self, model: DynamicModel, pieces: tuple[Processed, ...], columns: Index) -> Iterator[Rows]:
-        place, known = {int(k): at for at, k in enumerate(columns)}, self._columns
+        place = {int(k): at for at, k in enumerate(columns)}
         links = [(joint, k) for k in place if k < model.inertial_size for joint in model.robot.movers(k // 10)]
         self._learn({entry: entry for entry in links})
         lean = np.asarray(model.robot.gravity) - np.asarray(self._upright.robot.gravity)
@@ -76,46 +78,58 @@ class _KnownColumns:
             self._learn({(axis, *entry): entry for entry in heavy}, gravity)
         terms = {key: entry for key, entry in _term_entries(model).items() if entry[1] in place}
         self._learn_terms(model, terms)
+        of_terms = {key: (joint, k) for key, (joint, k, *_) in terms.items()}
+        parts = [*self._parts({entry: entry for entry in links}, place), *self._parts(of_terms, place)]
         for index, rows in enumerate(self._torque(pieces)):
             sides = np.zeros((model.n, len(place) + 1, len(rows)))
-            for joint, k in links:
-                sides[joint, place[k]] = known[joint, k][index]
+            for part in parts:
+                sides[part.joints, part.columns] = self._learnt[part.learnt][index][part.numbers]
             for joint, k in heavy:
-                sides[joint, place[k]] += lean @ [known[axis, joint, k][index] for axis in range(3)]
-            for key, (joint, k, *_) in terms.items():
-                sides[joint, place[k]] = known[key][index]
-            sides[:, -1] = rows.sides[:, 0].T
+                sides[joint, place[k]] += lean @ [self._column((axis, joint, k), index) for axis in range(3)]
+            sides[:, -1] = rows.sides[:, :, 0].T
             sides[list(pieces[0].silent)] = 0.0  # all pieces are of one run
-            yield replace(
-                rows,
-                sides=instants_first(sides),
-                joints=model.robot.joint_names,
-                parameters=tuple(model.standard[k] for k in place),
-                present=pieces[0].present,
-            )
+            yield replace(rows, sides=instants_first(sides), parameters=tuple(model.standard[k] for k in place))
+
+    def _column(self, key: Hashable, window: int) -> Array:
+        learnt, number = self._place[key]
+        values: Array = self._learnt[learnt][window][number]
+        return values
+
+    def _parts(self, wanted: Mapping[Hashable, Entry], place: Mapping[int, int]) -> list[_Part]:
+        """Columns that are known, those together that were learnt together."""
+        found = defaultdict[int, list[tuple[int, int, int]]](list)
+        for key, (joint, k) in wanted.items():
+            learnt, number = self._place[key]
+            found[learnt].append((number, joint, place[k]))
+        return [_Part(learnt, *np.array(some).T) for learnt, some in found.items()]
+
+    def _keep(self, keys: Iterable[Hashable], values: list[Array]) -> None:
+        self._place.update({key: (len(self._learnt), number) for number, key in enumerate(keys)})
+        self._learnt.append(values)
 
     def _learn(self, wanted: Mapping[Hashable, Entry], gravity: Array | None = None) -> None:
         """Columns of links that are not known yet; with ``gravity``: of a robot at rest under it."""
-        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        missing = {key: entry for key, entry in wanted.items() if key not in self._place}
         if not missing:
             return
-        model, pieces = self._upright, self._pieces
+        model, motion = self._upright, self._motion
         if gravity is not None:
-            model = replace(model, robot=model.robot.with_gravity(gravity))
-            pieces = tuple(map(_at_rest, pieces))
-        joints, wide = zip(*missing.values(), strict=True)
+            model, zero = replace(model, robot=model.robot.with_gravity(gravity)), np.zeros_like(motion.q)
+            motion = replace(motion, qd=zero, qdd=zero)
+        joints, wide = (list(some) for some in zip(*missing.values(), strict=True))
         columns = sorted(set(wide))
         at, layout = [columns.index(k) for k in wide], model.layout(columns)
-
-        def values(piece: Processed) -> Iterator[Array]:
-            for _, phi in model.regressor_chunks(piece.motion, BLOCK_SAMPLES, layout):
-                yield phi.transpose(1, 2, 0)[list(joints), at]
-
-        self._filtered(missing, ((piece, values(piece)) for piece in pieces))
+        found, (low_pass, rate, windows) = list[Array](), self._windows
+        for seen, kept in windows:
+            values = np.empty((len(joints), seen.stop - seen.start))
+            for part, phi in model.regressor_chunks(motion[seen], BLOCK_SAMPLES, layout):
+                values[:, part] = phi.transpose(1, 2, 0)[joints, at]
+            found.append(low_pass.zero_phase(values, rate, axis=1, kept=kept))
+        self._keep(missing, found)
 
     def _learn_terms(self, model: DynamicModel, wanted: Mapping[Hashable, TermEntry]) -> None:
         """Columns of joint terms that are not known yet."""
-        missing = {key: entry for key, entry in wanted.items() if key not in self._columns}
+        missing = {key: entry for key, entry in wanted.items() if key not in self._place}
         if not missing:
             return
         some = sorted({term for *_, term in missing.values()})
@@ -124,10 +138,17 @@ class _KnownColumns:
         chosen = np.searchsorted(every, [number for _, _, number, _ in missing.values()])
         model = replace(model, terms=tuple(model.terms[k] for k in some))
 
-        parts = (memory.values(piece.motion)[chosen] for memory, piece in remembered_pieces(model, self._pieces))
-        series, (low_pass, rate, windows) = np.concatenate([*parts], axis=1), self._windows
-        found = [low_pass.zero_phase(series[:, seen], rate, axis=1)[:, kept] for seen, kept in windows]
-        self._columns.update({key: [one[k] for one in found] for k, key in enumerate(missing)})
+        parts = [memory.values(piece.motion) for memory, piece in remembered_pieces(model, self._pieces)]
+        series = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]  # large: one is not copied
+        low_pass, rate, windows = self._windows
+        seen_and_kept = ((series[:, seen][chosen], kept) for seen, kept in windows)
+        self._keep(missing, [low_pass.zero_phase(some, rate, axis=1, kept=kept) for some, kept in seen_and_kept])
+
+    @cached_property
+    def _motion(self) -> Motion:
+        """Of all pieces together."""
+        motions = [piece.motion for piece in self._pieces]
+        return Motion(*(np.concatenate([getattr(one, name) for one in motions]) for name in ("time", "q", "qd", "qdd")))
 
     @cached_property
     def _windows(self) -> tuple[LowPass, float, list[tuple[slice, slice]]]:
@@ -147,23 +168,20 @@ class _KnownColumns:
         """Filtered torques, anew where they are others: a payload may have been taken off."""
         given = tuple(piece.torque for piece in pieces)
         if len(given) != len(self._torques[0]) or any(a is not b for a, b in zip(given, self._torques[0], strict=True)):
-            parts = ((piece, (piece.torque.T[:, part] for part in blocks(len(piece)))) for piece in pieces)
-            self._torques = given, self._filtered((), parts)
+            alone = model_rows(self._upright, pieces, NO_COLUMNS, size=BLOCK_SAMPLES)
+            self._torques = given, list(self._filter.stream(alone))
         return self._torques[1]
 
-    def _filtered(self, keys: Iterable[Hashable], parts: Iterable[tuple[Processed, Iterator[Array]]]) -> list[Rows]:
-        """Columns (c, N) in blocks, as those of a single equation; the first of them are then known."""
 
-        def equations() -> Iterator[Rows]:
-            for piece, values in parts:
-                for part, block in zip(blocks(len(piece)), values, strict=True):
-                    time, names = piece.motion.time[part], ("",) * (len(block) - 1)  # the last stands where y would
-                    sides, limit = instants_first(np.ascontiguousarray(block)[None]), piece.torque_bandwidth
-                    yield Rows(time, sides, piece.rate, ("",), names, torque_bandwidth=limit)
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Columns that were learnt together: which ones, by their numbers, and of which joints and columns of the equations
+    they are."""
 
-        found = list(self._filter.stream(equations()))
-        self._columns.update({key: [rows.sides[:, 0, k] for rows in found] for k, key in enumerate(keys)})
-        return found
+    learnt: int
+    numbers: Index
+    joints: Index
+    columns: Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +201,6 @@ class _Instants:
     @staticmethod
     def join(parts: Sequence[_Instants]) -> _Instants:
         return _Instants(np.concatenate([part.time for part in parts]), parts[0].first)
-
-
-def _at_rest(piece: Processed) -> Processed:
-    zero = np.zeros_like(piece.motion.q)
-    return replace(piece, motion=replace(piece.motion, qd=zero, qdd=zero))
 
 
 def _term_entries(model: DynamicModel) -> dict[Hashable, TermEntry]:

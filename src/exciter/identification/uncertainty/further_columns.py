@@ -16,6 +16,7 @@ from scipy import linalg
 
 from exciter.experiment.signals.equation_rows import Rows
 from exciter.experiment.signals.processed_motion import Processed
+from exciter.identification.formulations.formulation import NO_COLUMNS
 from exciter.identification.information.compressed import Compressed, compress
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.information import Information
@@ -25,8 +26,6 @@ from exciter.identification.stages.stage_weights import StagedEstimate, StagedPr
 from exciter.identification.uncertainty.covariance_of_correlated_errors import CorrelatedErrors, Pulled, pulled
 from exciter.identification.uncertainty.residual_autocorrelation import LinearFit
 from exciter.typing import Array
-
-NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

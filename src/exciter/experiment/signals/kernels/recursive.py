@@ -12,6 +12,7 @@ from exciter.dynamics.kernels.blocks import jit_exact as jit
 from exciter.dynamics.kernels.blocks import kernel_exact as kernel
 
 LANES = 16  # series side by side
+TURNED = 8  # instants of a series that are brought beside others at a time: a line of the cache
 
 
 @jit
@@ -45,17 +46,19 @@ def one_way(buffer, first, step, length, sections, at_rest, states):
 
 
 @kernel
-def both_ways(samples, pad, sections, at_rest, out):
+def both_ways(samples, pad, sections, at_rest, first, step, out):
     """Series samples (c, N), N > pad, continued by their reflection about the end points by ``pad`` instants, through
-    sections (s, 6), forwards and backwards, into out (c, N); at_rest (s, 2): states after ones without beginning."""
+    sections (s, 6), forwards and backwards; of the result the instants ``first``, ``first`` + ``step`` … into out
+    (c, M). at_rest (s, 2): states after ones without beginning."""
     series, count = samples.shape
     length = count + 2 * pad
     buffer, states = np.zeros(length * LANES), np.zeros(2 * sections.shape[0] * LANES)
     for start in range(0, series, LANES):
         here = min(LANES, series - start)
-        for k in range(count):
+        for begin in range(0, count, TURNED):
             for lane in range(here):
-                buffer[(pad + k) * LANES + lane] = samples[start + lane, k]
+                for k in range(begin, min(begin + TURNED, count)):
+                    buffer[(pad + k) * LANES + lane] = samples[start + lane, k]
         for lane in range(here):
             low, high = 2.0 * samples[start + lane, 0], 2.0 * samples[start + lane, count - 1]
             for k in range(pad):
@@ -63,6 +66,6 @@ def both_ways(samples, pad, sections, at_rest, out):
                 buffer[(pad + count + k) * LANES + lane] = high - samples[start + lane, count - 2 - k]
         one_way(buffer, 0, 1, length, sections, at_rest, states)
         one_way(buffer, length - 1, -1, length, sections, at_rest, states)
-        for k in range(count):
+        for k in range(out.shape[1]):
             for lane in range(here):
-                out[start + lane, k] = buffer[(pad + k) * LANES + lane]
+                out[start + lane, k] = buffer[(pad + first + k * step) * LANES + lane]
