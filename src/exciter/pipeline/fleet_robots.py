@@ -21,7 +21,7 @@ from exciter import __version__
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.recording import open_recording
 from exciter.experiment.recording.recording import Payload, Recording
-from exciter.files import Seal, path_of, prepare, readable_json, staged
+from exciter.files import Seal, prepare, readable_json, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.identified_model import RESULT_SEAL
@@ -31,6 +31,7 @@ from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
 from exciter.pipeline.inspect import naming
 from exciter.pipeline.settings_file import loaded
+from exciter.remote_files import address, is_url, place_of, version_of
 from exciter.robot.yaml_file import sealed_json
 from exciter.settings import fill, written
 from exciter.typing import Array
@@ -89,7 +90,7 @@ def task_of(asked: RobotAsked, config: IdentifyConfig, when: tuple[float, ...], 
 
 def inputs_hash(task: Mapping[str, Any]) -> str:
     """Of all that the result depends on: files by their content, not by their place."""
-    files = [{Path(path).name: log_hashes(path)} for path, _ in task["logs"]]
+    files = [{Path(address(path)).name: log_hashes(path)} for path, _ in task["logs"]]
     described = hash_of(Path(task["description"])) if isfile(task["description"]) else task["description"]
     kept = {key: task[key] for key in ("payload", "settings", "when")}
     text = readable_json({**kept, "files": files, "description": described, "exciter": __version__})
@@ -97,9 +98,12 @@ def inputs_hash(task: Mapping[str, Any]) -> str:
 
 
 def log_hashes(path: str) -> list[str]:
-    """Of a log and the files that it names; of one that cannot be read, of itself alone."""
+    """Of a log and the files that it names; of one that cannot be read, of itself alone. Of a URL its version: workers
+    fetch it, not who hands robots out."""
     own = [hash_of(Path(path))] if isfile(path) else []
     try:
+        if is_url(path):
+            return [version_of(path)]
         return [*own, *(source.sha256 for source in open_recording(path).sources)]
     except (ExciterError, OSError):
         return own
@@ -135,7 +139,8 @@ def robot_of_fleet(task: dict[str, Any]) -> dict[str, Any]:
         data = identified_data(task, found)
     except (ExciterError, np.linalg.LinAlgError) as error:
         found = None
-        data = {"name": task["name"], "status": REFUSED, "reason": str(error)[:LONGEST_REASON], "logs": task["logs"]}
+        reason = str(error)[:LONGEST_REASON]
+        data = {"name": task["name"], "status": REFUSED, "reason": reason, "logs": named_logs(task)}
     data["inputs"] = task["inputs"]
     if task["place"] is None:
         return data
@@ -149,6 +154,11 @@ def robot_of_fleet(task: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
+def named_logs(task: Mapping[str, Any]) -> list[list[str | None]]:
+    """With their dates, as results name them."""
+    return [[address(path), day] for path, day in task["logs"]]
+
+
 def identified_robot(task: Mapping[str, Any], **changes: Any) -> Identified:
     config = IdentifyConfig.of(task["settings"], "settings of the type")
     robot, options = loaded(task["description"], config.robot)
@@ -159,11 +169,11 @@ def identified_robot(task: Mapping[str, Any], **changes: Any) -> Identified:
 def recording(path: str, payload: Mapping[str, Any] | None) -> Any:
     """A log; with the payload of the fleet's file, where that says one."""
     if payload is None:
-        return path_of(path, "the log")
-    with naming(path):
+        return place_of(path, "the log")
+    with naming(address(path)):
         read: Recording = open_recording(path).read()
         carried = fill(Payload, payload, "payload")
-        return replace(read, name=path, about=replace(read.about, payload=carried))
+        return replace(read, name=address(path), about=replace(read.about, payload=carried))
 
 
 def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any]:
@@ -173,7 +183,7 @@ def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any
     return {
         "name": task["name"],
         "status": IDENTIFIED,
-        "logs": task["logs"],
+        "logs": named_logs(task),
         "parameters": list(estimate.names),
         "values": estimate.values.tolist(),
         "covariance": estimate.covariance.tolist(),
