@@ -112,7 +112,7 @@ class Version:
         command = [sys.executable, __file__, "--probe", kernel]
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
         if done.returncode:
-            raise Failed(f"{kernel}: {done.stderr}")
+            raise Failed(f"{kernel} ended with {done.returncode}\n{done.stderr}")
         found: Figures = json.loads(done.stdout.splitlines()[-1])
         return found
 
@@ -330,7 +330,8 @@ def busy_core() -> Iterator[None]:
 def checked_out(revision: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         git = ["git", "-C", str(HERE), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", folder, revision], check=True)
+        if subprocess.run([*git, "add", "--quiet", "--detach", folder, revision]).returncode:
+            raise SystemExit(f"there is no commit {revision} here; give another (--before, make bench BEFORE=…), or none")
         try:
             yield Path(folder)
         finally:
@@ -349,7 +350,8 @@ def compared(versions: list[Version], at: Path, rounds: int, wanted: set[str]) -
                 except Failed as error:
                     if version is versions[0]:
                         raise SystemExit(str(error)) from None
-                    print(f"{version.name}: {error}", file=sys.stderr)
+                    first, *_, last = str(error).strip().splitlines()
+                    print(f"{version.name}: {first}: {last}", file=sys.stderr)
             if round_number:
                 found[version.name].append(figures)
     return found
