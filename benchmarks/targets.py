@@ -331,7 +331,7 @@ def checked_out(revision: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         git = ["git", "-C", str(HERE), "worktree"]
         if subprocess.run([*git, "add", "--quiet", "--detach", folder, revision]).returncode:
-            raise SystemExit(f"there is no commit {revision} here; give another (--before, make bench BEFORE=…), or none")
+            raise SystemExit(f"there is no commit {revision} here; give another, or none (make bench BEFORE=)")
         try:
             yield Path(folder)
         finally:

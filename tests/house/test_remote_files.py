@@ -136,6 +136,14 @@ def test_identify_and_inspect_take_urls(server, folder, tmp_path, capsys):
     assert SECRETS[2] not in every
 
 
+def test_every_command_with_logs_refuses_a_url_in_one_line(tmp_path, capsys):
+    url = "memory://log.csv"
+    for words in (["inspect"], ["actuators", "-o", str(tmp_path / "out")], ["follow", "-q"]):
+        assert run(words[0], ROBOT, url, *words[1:]) == 2
+        (line,) = (line for line in capsys.readouterr().err.splitlines() if not line.startswith("…"))
+        assert "is no URL that logs are read from" in line
+
+
 def samples_read(file: LogFile, cache: str) -> tuple[int, int]:
     """By a worker, with a cache of its own: how many, and how many files it fetched."""
     os.environ[CACHE_VARIABLE] = cache
