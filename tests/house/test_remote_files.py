@@ -150,6 +150,7 @@ def samples_read(file: LogFile, cache: str) -> tuple[int, int]:
     return sum(len(piece.time) for piece in file()), sum(path.is_file() for path in Path(cache).rglob("*"))
 
 
+@pytest.mark.slow
 def test_workers_fetch_what_they_read(server, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     url = f"{server.url}/log1.npz"
