@@ -89,12 +89,12 @@ def samples(sizes: list[int]) -> None:
 
 def joints(sizes: list[int]) -> None:
     heading("joints")
-    every = [(n, steps_of(n, chain=False)) for n in sizes]
-    for name in every[0][1]:
-        before: tuple[int, Measured] | None = None
-        for n, steps in every:
-            row(name, n, steps[name], before)
-            before = n, steps[name]
+    before: tuple[int, dict[str, Measured]] | None = None
+    for n in sizes:
+        steps = steps_of(n, chain=False)
+        for name, found in steps.items():
+            row(name, n, found, None if before is None else (before[0], before[1][name]))
+        before = n, steps
 
 
 def starts(sizes: list[int]) -> None:

@@ -12,8 +12,9 @@ import importlib
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -86,7 +87,7 @@ def local_file(given: str | Path) -> Path:
         if not copy.is_file():
             most = _room(folder.parent, int(about.get("size") or 0))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished = folder / f"{os.getpid()}{UNFINISHED}"
+            unfinished = folder / f"{os.getpid()}-{threading.get_ident()}{UNFINISHED}"
             try:
                 system.get_file(place, str(unfinished), callback=_bounded(most))
                 os.replace(unfinished, copy)
@@ -163,16 +164,23 @@ def _told(url: str) -> Iterator[None]:
 def _room(cache: Path, size: int) -> int:
     """[B] that one more copy may have, when those that were not used for longest are gone; size: as far as known."""
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    copies = sorted((one for one in cache.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime)
-    sizes = {one: sum(file.stat().st_size for file in one.iterdir()) for one in copies}
-    for oldest in copies:
-        if sum(sizes.values()) + size > MOST_CACHED_BYTES:
+    copies = {one: _used(one) for one in cache.iterdir()}
+    total = sum(taken for _, taken in copies.values())
+    for oldest in sorted(copies, key=copies.__getitem__):
+        if total + size > MOST_CACHED_BYTES:
             shutil.rmtree(oldest, ignore_errors=True)
-            sizes.pop(oldest)
-    most = min(MOST_CACHED_BYTES - sum(sizes.values()), shutil.disk_usage(cache).free)
+            total -= copies[oldest][1]
+    most = min(MOST_CACHED_BYTES - total, shutil.disk_usage(cache).free)
     if size > most:
         raise _too_large(most)
     return most
+
+
+def _used(copy: Path) -> tuple[float, int]:
+    """When last, and how large it is [B]; zeros of what another process has removed meanwhile."""
+    with suppress(OSError):
+        return copy.stat().st_mtime, sum(file.stat().st_size for file in copy.iterdir())
+    return 0.0, 0
 
 
 def _bounded(most: int) -> Any:
