@@ -11,7 +11,7 @@ joints: `exciter base`, a design of one start and an automatic identification of
 (`axes.py`).
 starts: `exciter design panda`.
 robots: `exciter fleet` of robots as `fleet.py` draws them, all files and reports.
-workers: 3·10⁶ samples in four files over so many Dask workers of this machine (`cluster.py`): the processor time of the
+workers: 2.6·10⁶ samples in two files over so many Dask workers of this machine (`cluster.py`): the processor time of the
 command itself is what no worker takes away, that of each worker is its start, u, and its share of the files.
 
 The model of samples, starts and robots is t = a + b N, whose a and b are those of the two largest sizes measured; below
@@ -45,7 +45,7 @@ SIZES = {
 SHORT = {"samples": [100_000, 1_000_000], "joints": [3, 6], "starts": [1, 4], "robots": [1, 5], "workers": [2]}
 FAR = {"samples": [10**8], "starts": [1000, 10_000], "robots": [200, 1000]}  #: sizes that only the model speaks of
 FAR_WORKERS = (1, 2, 8, 64)
-SPREAD_SAMPLES, SPREAD_FILES, FAR_FILES = 3_000_000, 4, 640
+SPREAD_SAMPLES, SPREAD_FILES, FAR_FILES = 2_600_000, 2, 640  # files that are too long to be held
 FLEET = {"robots": 0, "defective": 0, "friction_spread": 0.1, "ripple": 0.4, "play": 1e-3, "jobs": 1}
 
 

@@ -35,7 +35,7 @@ VERSION_KEYS = (  #: of what file systems say of a file
     *("updated", "generation", "version_id", "content_hash", "oid"),
 )
 LONGEST_NAME, LONGEST_REASON = 100, 160  # characters
-UNFINISHED = ".unfinished"
+UNFINISHED_COPY = ".unfinished"
 
 
 def is_url(given: Any) -> bool:
@@ -87,7 +87,7 @@ def local_file(given: str | Path) -> Path:
         if not copy.is_file():
             most = _room(folder.parent, int(about.get("size") or 0))
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished = folder / f"{os.getpid()}-{threading.get_ident()}{UNFINISHED}"
+            unfinished = folder / f"{os.getpid()}-{threading.get_ident()}{UNFINISHED_COPY}"
             try:
                 system.get_file(place, str(unfinished), callback=_bounded(most))
                 os.replace(unfinished, copy)

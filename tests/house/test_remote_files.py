@@ -19,7 +19,15 @@ from exciter.errors import RecordingError
 from exciter.experiment.recording import open_recording
 from exciter.identification.runs.log_file import LogFile
 from exciter.pipeline import logs
-from exciter.remote_files import CACHE_VARIABLE, UNFINISHED, address, cache_folder, local_file, place_of, version_of
+from exciter.remote_files import (
+    CACHE_VARIABLE,
+    UNFINISHED_COPY,
+    address,
+    cache_folder,
+    local_file,
+    place_of,
+    version_of,
+)
 from support.scripts import benchmark
 
 pytest.importorskip("fsspec")
@@ -227,7 +235,7 @@ def test_a_server_that_sends_more_than_it_says_is_stopped(server, cache, monkeyp
     monkeypatch.setattr(remote_files, "_found", unsaid)
     with pytest.raises(RecordingError, match="larger than"):
         local_file(f"{server.url}/log1.npz")
-    assert not list(cache.rglob(f"*{UNFINISHED}"))
+    assert not list(cache.rglob(f"*{UNFINISHED_COPY}"))
     assert not list(cache.rglob("*.npz"))
 
 
