@@ -11,8 +11,8 @@ joints: `exciter base`, a design of one start and an automatic identification of
 (`axes.py`).
 starts: `exciter design panda`.
 robots: `exciter fleet` of robots as `fleet.py` draws them, all files and reports.
-workers: 2.6·10⁶ samples in two files over so many Dask workers of this machine (`cluster.py`): the processor time of the
-command itself is what no worker takes away, that of each worker is its start, u, and its share of the files.
+workers: 2.6·10⁶ samples in two files over so many Dask workers of this machine (`cluster.py`): the processor time of
+the command itself is what no worker takes away, that of each worker is its start, u, and its share of the files.
 
 The model of samples, starts and robots is t = a + b N, whose a and b are those of the two largest sizes measured; below
 it stand what it says of the others, and of sizes that were not run. The exponent is that of t from the size before."""
