@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 KERNELS := $(VENV)/kernels
+# What `make bench` compares with: the commit of version 0.1.0, or make bench BEFORE=…; nothing: make bench BEFORE=
+BEFORE ?= 6a44eabab5d6ef1d39f901f849bf4a4c68c3d702
 # One process per processor: a third one on two cores costs more (it imports, collects and makes fixtures again) than it gains.
 PARALLEL = -n $$(getconf _NPROCESSORS_ONLN) --dist loadfile --no-loadscope-reorder
 
@@ -54,7 +56,12 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/python docs/make_api.py
 
-bench: $(READY)
+bench: $(READY)  # every figure beside its target and an earlier version; then what growth costs, in a short form
+	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python benchmarks/targets.py $(if $(BEFORE),--before $(BEFORE))
+	$(BIN)/python benchmarks/growth.py --short
+	$(BIN)/python benchmarks/cluster.py identify --samples 4000000 --files 2 --compared 3000000
+	$(BIN)/python benchmarks/fleet.py --robots 10 --defective 1
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/differentiation.py
@@ -64,7 +71,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/consistent.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/report.py
-	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python benchmarks/design.py
 	$(BIN)/python benchmarks/qp_solvers.py
 

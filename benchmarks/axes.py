@@ -110,24 +110,30 @@ def grow(axes: list[int], *, chain: bool) -> None:
     print(f"{title:30} {'processor':>10} {'wall':>10} {'peak':>11}   growth")
     before = dict[str, Measured]()
     for index, n in enumerate(axes):
-        with tempfile.TemporaryDirectory() as folder:
-            at = Path(folder)
-            robot, log = str(at / "robot.urdf"), str(at / "log.csv")
-            Path(robot).write_text(urdf(n, chain=chain))
-            (at / "design.yaml").write_text(
-                "constraints: {ground: none}\n"
-                f"trajectory: {{family: fourier, period: {GROWTH_SECONDS / 2}}}\n"
-                f"simulate: {{log: {{rate: {GROWTH_RATE}}}}}\n"
-            )
-            settings = ("--config", str(at / "design.yaml"), "-q")
-            steps = {"base": measured("base", robot)}
-            steps["design"] = measured("design", robot, "-o", str(at / "out"), "--starts", "1", *settings)
-            write_log(robot, at / "out/trajectory.json", Path(log))
-            steps["identify"] = measured("identify", robot, log, "-o", str(at / "found"), "-q")
+        steps = steps_of(n, chain=chain)
         ratio = n / axes[index - 1] if index else 2.0
         for name, found in steps.items():
             print(line(f"{n} axes: {name}", found, before.get(name), ratio), flush=True)
         before = steps
+
+
+def steps_of(n: int, *, chain: bool) -> dict[str, Measured]:
+    """Of a robot of n axes."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        robot, log = str(at / "robot.urdf"), str(at / "log.csv")
+        Path(robot).write_text(urdf(n, chain=chain))
+        (at / "design.yaml").write_text(
+            "constraints: {ground: none}\n"
+            f"trajectory: {{family: fourier, period: {GROWTH_SECONDS / 2}}}\n"
+            f"simulate: {{log: {{rate: {GROWTH_RATE}}}}}\n"
+        )
+        settings = ("--config", str(at / "design.yaml"), "-q")
+        steps = {"base": measured("base", robot)}
+        steps["design"] = measured("design", robot, "-o", str(at / "out"), "--starts", "1", *settings)
+        write_log(robot, at / "out/trajectory.json", Path(log))
+        steps["identify"] = measured("identify", robot, log, "-o", str(at / "found"), "-q")
+    return steps
 
 
 def one_robot(path: Path, log_seconds: float, design_seconds: float, config: Path | None) -> None:

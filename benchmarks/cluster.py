@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -43,9 +44,18 @@ def peak_of(process: psutil.Process) -> float:
     return 1024.0 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def watched(words: list[str]) -> tuple[float, float, list[float]]:
-    """An exciter command in a process of its own: seconds, seconds of the processor of all its processes, and the peak
-    memory [B] of each, its own first."""
+@dataclass(frozen=True)
+class Watched:
+    """A command and what it started. seconds: on the wall; processor [s] and peak memory [B] of each process, its own
+    first, then those that took most."""
+
+    seconds: float
+    processor: list[float]
+    peaks: list[float]
+
+
+def watched(words: list[str]) -> Watched:
+    """An exciter command in a process of its own."""
     began = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "exciter", *words], stdout=subprocess.DEVNULL)
     top = psutil.Process(process.pid)
@@ -60,8 +70,9 @@ def watched(words: list[str]) -> tuple[float, float, list[float]]:
         time.sleep(LOOK_INTERVAL_S)
     if process.returncode:
         raise SystemExit(f"exciter {' '.join(words)} ended with {process.returncode}")
-    own = peaks.pop(process.pid)
-    return time.perf_counter() - began, sum(times.values()), [own, *sorted(peaks.values(), reverse=True)]
+    order = [process.pid, *sorted(times.keys() - {process.pid}, key=times.__getitem__, reverse=True)]
+    seconds = time.perf_counter() - began
+    return Watched(seconds, [times[pid] for pid in order], [peaks[pid] for pid in order])
 
 
 def written(folder: Path, samples: int, files: int) -> list[Path]:
@@ -81,7 +92,7 @@ def identify(folder: Path, samples: int, files: int, workers: int, compared: int
         compare(folder, where, workers, compared)
     logs = written(folder, samples, files)
     words = ["identify", ROBOT, *map(str, logs), "--estimator", "wls", "-o", str(folder / "all"), "--cluster", where]
-    show(samples, where, *watched(words), workers)
+    show(samples, where, watched(words), workers)
 
 
 def compare(folder: Path, where: str, workers: int, compared: int) -> None:
@@ -94,13 +105,13 @@ def compare(folder: Path, where: str, workers: int, compared: int) -> None:
     for key in ("value", "std"):
         a, b = (np.array([parameter[key] for parameter in found]) for found in results)
         print(f"{compared} samples, {key} on {where} beside one process: {np.abs(b / a - 1.0).max():.1e} relative")
-    for where_it_ran, (seconds, processor, peaks) in (("here", here), (where, there)):
-        show(compared, where_it_ran, seconds, processor, peaks, workers)
+    show(compared, "here", here, 0)
+    show(compared, where, there, workers)
 
 
-def show(samples: int, where: str, seconds: float, processor: float, peaks: list[float], workers: int) -> None:
-    of_workers = "" if where == "here" else ", ".join(f"{peak / MEGABYTE:.0f}" for peak in peaks[1 : workers + 1])
-    figures = f"{seconds:8.1f} {processor:8.1f} {peaks[0] / MEGABYTE:12.0f} {of_workers:>18}"
+def show(samples: int, where: str, found: Watched, workers: int) -> None:
+    of_workers = ", ".join(f"{peak / MEGABYTE:.0f}" for peak in found.peaks[1 : workers + 1])
+    figures = f"{found.seconds:8.1f} {sum(found.processor):8.1f} {found.peaks[0] / MEGABYTE:12.0f} {of_workers:>18}"
     print(f"{samples:10d} {where:>8} {figures}", flush=True)
 
 

@@ -4,8 +4,9 @@
 
 Franka Panda, 7 axes, all on one core: seconds of the processor, whose ratios others on the machine disturb little; a
 command is a process of its own with all that it starts. Rounds alternate between this version and ``--before`` (a
-commit, checked out in a temporary folder, run by the same interpreter); medians are printed. Kernels are compiled
-before the first round, but where it says first use. Robots, motions and logs are made once, by this version.
+commit, checked out in a temporary folder, run by the same interpreter); medians are printed, – for what that version
+cannot run (what it said is on the standard error). Kernels are compiled before the first round, but where it says first
+use. Robots, motions and logs are made once, by this version.
 
 - commands: the slowest of some that compute little (named), from start to end; ``design`` with its sixteen starts; an
   automatic ``identify`` of 60 s at 1 kHz, logged by the virtual robot; ``slow`` and ``check`` of an exact motion, with
@@ -34,6 +35,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
@@ -79,6 +81,10 @@ TARGETS = {
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
+class Failed(Exception):
+    """A command or kernel that a version cannot run, and what it said."""
+
+
 @dataclass(frozen=True)
 class Version:
     """A tree of the project; folder: where its outputs go."""
@@ -91,7 +97,7 @@ class Version:
         return {**os.environ, "PYTHONPATH": str(self.tree / "src")}
 
     def run(self, *words: str, cache: Path | None = None) -> tuple[float, float]:
-        """(processor s, peak MB) of a command; refused where it fails."""
+        """(processor s, peak MB) of a command."""
         environment = self.environment() | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)})
         command = [sys.executable, "-m", "exciter", *words]
         with (self.folder / "said").open("w+") as said:
@@ -100,34 +106,37 @@ class Version:
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode:
                 said.seek(0)
-                raise SystemExit(f"{self.name}: exciter {' '.join(words)} ended with {status}\n{said.read()}")
+                raise Failed(f"exciter {' '.join(words)} ended with {process.returncode}\n{said.read()}")
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
 
-    def probe(self) -> Figures:
-        command = [sys.executable, __file__, "--probe"]
-        done = subprocess.run(command, env=self.environment(), check=True, stdout=subprocess.PIPE, text=True)
+    def probe(self, kernel: str) -> Figures:
+        command = [sys.executable, __file__, "--probe", kernel]
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
+        if done.returncode:
+            raise Failed(f"{kernel} ended with {done.returncode}\n{done.stderr}")
         found: Figures = json.loads(done.stdout.splitlines()[-1])
         return found
 
 
 def inputs(version: Version, at: Path) -> None:
-    """Motion within all limits, log of 60 s at 1 kHz, a short log and what was identified from it."""
+    """Motion within all limits, log of 60 s at 1 kHz, a short log."""
     (at / "all.yaml").write_text(ALL_LIMITS, encoding="utf-8")
     settings = ("--config", str(at / "all.yaml"), "-q")
     version.run("design", ROBOT, "-o", str(at / "motion"), "--starts", "1", *settings)
     motion = str(at / "motion/trajectory.json")
     for name, periods in (("log", "6"), ("short", "1")):
         version.run("simulate", ROBOT, motion, "-o", str(at / f"{name}.csv"), "--periods", periods, *settings)
-    version.run("identify", ROBOT, str(at / "short.csv"), "-o", str(at / "found"), "--estimator", "wls", "-q")
 
 
-def commands(version: Version, at: Path, wanted: set[str]) -> Figures:
+def works(version: Version, at: Path, wanted: set[str]) -> Iterator[Callable[[], Figures]]:
+    """What gives the wanted figures, each by itself."""
+
     def out(name: str) -> str:
         return str(Path(tempfile.mkdtemp(dir=version.folder)) / name)
 
     config = ("--config", str(at / "all.yaml"))
     motion, log = str(at / "motion/trajectory.json"), str(at / "log.csv")
-    works: dict[str, Callable[[], Figures]] = {
+    commands: dict[str, Callable[[], Figures]] = {
         "start": lambda: small_commands(version, at, out),
         "design": lambda: {"design": version.run("design", ROBOT, "-o", out("motion"), "-q")[0]},
         "identify": lambda: {"identify": version.run("identify", ROBOT, log, "-o", out("found"), "-q")[0]},
@@ -138,11 +147,8 @@ def commands(version: Version, at: Path, wanted: set[str]) -> Figures:
         "demo": lambda: {"demo": version.run("demo", "-o", out("demo"))[0]},
         "first use": lambda: {"first use": first_use(version, at, out)},
     }
-    found = dict[str, float]()
-    for name, work in works.items():
-        if name in wanted:
-            found |= work()
-    return found
+    yield from (work for name, work in commands.items() if name in wanted)
+    yield from (partial(version.probe, name) for name, (words, _) in KERNELS.items() if wanted & {*words})
 
 
 def with_peak(name: str, measured: tuple[float, float]) -> Figures:
@@ -150,9 +156,12 @@ def with_peak(name: str, measured: tuple[float, float]) -> Figures:
 
 
 def small_commands(version: Version, at: Path, out: Callable[[str], str]) -> Figures:
+    model = version.folder / "found"  # of its own: no version reads the results of a later one
+    if not model.exists():
+        version.run("identify", ROBOT, str(at / "short.csv"), "-o", str(model), "--estimator", "consistent", "-q")
     every = (
         ("--help",), ("robots",), ("schema",), ("base", ROBOT), ("init", ROBOT, "-o", out("exciter.yaml")),
-        ("export", str(at / "found"), "--format", "c", "-o", out("robot.c")),
+        ("export", str(model), "--format", "urdf", "-o", out("robot.urdf")),
     )  # fmt: skip
     return {"start": max(version.run(*words)[0] for words in every)}
 
@@ -171,45 +180,34 @@ def first_use(version: Version, at: Path, out: Callable[[str], str]) -> float:
         return all_three() - all_three()
 
 
-# -- kernels, in a process of its own ----------------------------------------------------------------------------------
+# -- kernels, of the version that a process imports --------------------------------------------------------------------
 
 
-def kernels() -> Figures:
-    """Of the version that this process imports."""
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+    times = list[float]()
+    while not times or (sum(times) < 0.1 and len(times) < 200):
+        began = clock()
+        work()
+        times.append(clock() - began)
+    return statistics.median(times)
+
+
+def rows_and_criterion() -> Figures:
     import numpy as np
     import pinocchio as pin
 
     from exciter.dynamics.engine import NumbaEngine
     from exciter.dynamics.model import DynamicModel
-    from exciter.excitation.certificate.adaptive import certify
-    from exciter.excitation.constraints.collision import CapsuleDistance
-    from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
-    from exciter.excitation.constraints.workspace import HalfSpace
     from exciter.excitation.criteria.criterion import DesignObjective
     from exciter.excitation.criteria.optimality_and_condition import DOptimality
-    from exciter.excitation.optimiser.search import Search
     from exciter.excitation.trajectories.fourier import Fourier
     from exciter.excitation.trajectories.trajectory import motion as motion_of
     from exciter.excitation.trajectories.trajectory import pullback
-    from exciter.experiment.signals.processed_motion import Processed
-    from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
-    from exciter.identification.information.problem import Problem
-    from exciter.identification.runs.run import Run
-    from exciter.parameters.terms import Coulomb, RotorInertia, Tanh, Viscous
+    from exciter.parameters.terms import Coulomb, Tanh, Viscous
     from exciter.robot import load
-    from exciter.robot.motion import Motion
     from exciter.robot.pinocchio_model import to_pinocchio
 
-    def seconds(work: Callable[[], object]) -> float:
-        times = list[float]()
-        while not times or (sum(times) < 0.1 and len(times) < 200):
-            began = time.process_time()
-            work()
-            times.append(time.process_time() - began)
-        return statistics.median(times)
-
-    robot, found = load(ROBOT), Figures()
-    trajectory = Fourier(period=10.0, harmonics=5)
+    robot, trajectory = load(ROBOT), Fourier(period=10.0, harmonics=5)
     time_s = trajectory.sample_times(SAMPLES)
     delta = 0.3 * np.random.default_rng(0).standard_normal((robot.n, trajectory.coefficients))
     motion = motion_of(trajectory, delta, time_s)
@@ -239,10 +237,28 @@ def kernels() -> Figures:
         reference = seconds(loop)
         w = seconds(lambda: model.dynamics.regressor(motion, out=memory))
         ratios.append((w / reference, seconds(one) / reference))
-    found["W"], found["criterion"] = np.median(ratios, axis=0).tolist()
     with busy_core():
-        found["threads"] = in_turn(two, one)
+        threads = in_turn(two, one)
+    return {**dict(zip(("W", "criterion"), np.median(ratios, axis=0).tolist(), strict=True)), "threads": threads}
 
+
+def within_all_limits() -> Figures:
+    import numpy as np
+
+    from exciter.dynamics.model import DynamicModel
+    from exciter.excitation.certificate.adaptive import certify
+    from exciter.excitation.constraints.collision import CapsuleDistance
+    from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
+    from exciter.excitation.constraints.workspace import HalfSpace
+    from exciter.excitation.criteria.criterion import DesignObjective
+    from exciter.excitation.criteria.optimality_and_condition import DOptimality
+    from exciter.excitation.optimiser.search import Search
+    from exciter.excitation.trajectories.fourier import Fourier
+    from exciter.parameters.terms import Coulomb, Viscous
+    from exciter.robot import load
+
+    robot = load(ROBOT)
+    model = DynamicModel(robot, (Viscous(), Coulomb()))
     limits = (
         TorqueLimits(model, margin=0.4),
         HalfSpace(robot, "flange", np.array([0.0, 0.0, 1.0]), 0.25),
@@ -257,20 +273,43 @@ def kernels() -> Figures:
         designs.append(time.process_time() - began)
         curve = attempt.trajectory.curve(attempt.delta)
         certificates.append(seconds(lambda curve=curve: certify(robot, curve, limits)))  # type: ignore[misc]
-    found["all limits"], found["certificate"] = statistics.median(designs[1:]), statistics.median(certificates[1:])
+    return {"all limits": statistics.median(designs[1:]), "certificate": statistics.median(certificates[1:])}
 
-    wide = DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb()))
+
+def least_squares() -> Figures:
+    import numpy as np
+
+    from exciter.dynamics.model import DynamicModel
+    from exciter.excitation.trajectories.fourier import Fourier
+    from exciter.excitation.trajectories.trajectory import motion as motion_of
+    from exciter.experiment.signals.processed_motion import Processed
+    from exciter.identification.estimators.least_squares import OrdinaryLeastSquares
+    from exciter.identification.information.problem import Problem
+    from exciter.identification.runs.run import Run
+    from exciter.parameters.terms import Coulomb, RotorInertia, Viscous
+    from exciter.robot import load
+    from exciter.robot.motion import Motion
+
+    robot, trajectory = load(ROBOT), Fourier(period=10.0, harmonics=5)
+    delta = 0.3 * np.random.default_rng(0).standard_normal((robot.n, trajectory.coefficients))
+    model = DynamicModel(robot, (RotorInertia(), Viscous(), Coulomb()))
     rate, count = 1000.0, 100_000
     at = motion_of(trajectory, delta, np.arange(10_000) / rate)
     whole = Motion(np.arange(count) / rate, *(np.tile(part, (count // 10_000, 1)) for part in (at.q, at.qd, at.qdd)))
-    torque = wide.torque(whole) + 0.1 * np.random.default_rng(1).standard_normal(whole.q.shape)
+    torque = model.torque(whole) + 0.1 * np.random.default_rng(1).standard_normal(whole.q.shape)
 
     def solve() -> None:
-        OrdinaryLeastSquares().estimate(Problem(wide, (Run((Processed(whole, torque, rate),)),)))
+        OrdinaryLeastSquares().estimate(Problem(model, (Run((Processed(whole, torque, rate),)),)))
 
     solve()
-    found["sample"] = 1e6 * statistics.median(seconds(solve) for _ in range(3)) / count
-    return found
+    return {"sample": 1e6 * statistics.median(seconds(solve) for _ in range(3)) / count}
+
+
+KERNELS: dict[str, tuple[tuple[str, ...], Callable[[], Figures]]] = {  # each gives several figures
+    "rows": (("W", "criterion", "threads"), rows_and_criterion),
+    "limits": (("certificate", "all limits"), within_all_limits),
+    "sample": (("sample",), least_squares),
+}
 
 
 def in_turn(work: Callable[[], object], other: Callable[[], object]) -> float:
@@ -302,7 +341,8 @@ def busy_core() -> Iterator[None]:
 def checked_out(revision: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         git = ["git", "-C", str(HERE), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", folder, revision], check=True)
+        if subprocess.run([*git, "add", "--quiet", "--detach", folder, revision]).returncode:
+            raise SystemExit(f"there is no commit {revision} here; give another, or none (make bench BEFORE=)")
         try:
             yield Path(folder)
         finally:
@@ -314,9 +354,15 @@ def compared(versions: list[Version], at: Path, rounds: int, wanted: set[str]) -
     inputs(versions[0], at)
     for round_number in range(rounds + 1):  # the first one compiles
         for version in versions:
-            figures = commands(version, at, wanted - ({"first use"} if round_number != 1 else set()))
-            if wanted & {"W", "criterion", "threads", "certificate", "all limits", "sample"}:
-                figures |= version.probe()
+            figures = Figures()
+            for work in works(version, at, wanted - ({"first use"} if round_number != 1 else set())):
+                try:
+                    figures |= work()
+                except Failed as error:
+                    if version is versions[0]:
+                        raise SystemExit(str(error)) from None
+                    first, *_, last = str(error).strip().splitlines()
+                    print(f"{version.name}: {first}: {last}", file=sys.stderr)
             if round_number:
                 found[version.name].append(figures)
     return found
@@ -327,10 +373,10 @@ def main() -> None:
     parser.add_argument("--before", help="a commit to compare with")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", default=list(TARGETS), choices=list(TARGETS), metavar="WORD")
-    parser.add_argument("--probe", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--probe", choices=list(KERNELS), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.probe:
-        print(json.dumps(kernels()))
+        print(json.dumps(KERNELS[given.probe][1]()))
         return
     with contextlib.ExitStack() as stack:
         at = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -341,12 +387,12 @@ def main() -> None:
         found = compared(versions, at, given.rounds, set(given.only))
     print(f"{'':52}" + "".join(f"{name:>10}" for name in found) + f"{'target':>11}")
     for key, target in TARGETS.items():
-        medians = [statistics.median(some[key] for some in several if key in some)
-                   for several in found.values() if any(key in some for some in several)]  # fmt: skip
-        if not medians:
+        several = [[some[key] for some in figures if key in some] for figures in found.values()]
+        if not several[0]:
             continue
-        verdict = "reached" if medians[0] <= target.most else f"{medians[0] / target.most:.1f} times as much"
-        values = "".join(f"{value:10.3g}" for value in medians)
+        now = statistics.median(several[0])
+        values = "".join(f"{statistics.median(some):10.3g}" if some else f"{'–':>10}" for some in several)
+        verdict = "reached" if now <= target.most else f"{now / target.most:.1f} times as much"
         print(f"{target.words:52}{values}{'≤ ' + format(target.most, 'g'):>9} {target.unit:2}  {verdict}")
 
 

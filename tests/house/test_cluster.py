@@ -88,6 +88,33 @@ def test_long_logs_are_identified_as_on_one_machine(cluster, recordings, long_lo
     same(one, other)
 
 
+@dataclass(frozen=True)
+class InOrder(Processes):
+    """Stand for others."""
+
+    @property
+    def here(self) -> bool:
+        return False
+
+    def over(self, function, tasks, **given):
+        yield from [function(*task) for task in tasks]
+
+
+@dataclass(frozen=True)
+class LastFirst(InOrder):
+    """Whose results come in the opposite order."""
+
+    def over(self, function, tasks, **given):
+        yield from reversed([*super().over(function, tasks)])
+
+
+def test_it_does_not_matter_who_is_ready_first(recordings, long_logs):
+    first, last = (identified(recordings, estimator="wls", workers=who) for who in (InOrder(), LastFirst()))
+    assert first.identification.problem.elsewhere == (0, 1)
+    assert np.array_equal(first.estimate.values, last.estimate.values)
+    assert np.array_equal(first.estimate.covariance, last.estimate.covariance)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "given",

@@ -14,6 +14,7 @@ FLOW = (
     "notes",
     "settings",
     "files",
+    "remote_files",
     "archive",
     "labelled",
     "independent_blocks",

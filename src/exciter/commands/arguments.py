@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from exciter import __version__
 from exciter.errors import did_you_mean, shown, visible
+from exciter.remote_files import place_of
 from exciter_papers import NAMES
 
 MOST_COUNTED_DIGITS = 18
@@ -26,6 +27,11 @@ def place(text: str) -> Path:
     if not text.strip():
         raise argparse.ArgumentTypeError("-o is empty; give a name")
     return Path(text)
+
+
+def log(text: str) -> str | Path:
+    """A URL, or a path."""
+    return place_of(text, "the log")
 
 
 def whole(text: str, least: int = 0) -> int:
@@ -65,7 +71,8 @@ def level(text: str) -> float:
 
 #: by the flag, or by what a value is called in the help
 VALUE_KINDS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("F", "DIR", "LOG", "TRAJECTORY", "PLAN"), Path),
+    **dict.fromkeys(("F", "DIR", "TRAJECTORY", "PLAN"), Path),
+    "LOG": log,
     **dict.fromkeys(("K", "J"), partial(whole, least=1)),
     "S": whole,
     "P": percent,

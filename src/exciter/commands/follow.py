@@ -28,6 +28,7 @@ from exciter.identification.information.estimate import finite_or_none
 from exciter.notes import lines, notable
 from exciter.parameters.parameter_names import reading_order
 from exciter.pipeline.follow import Follower
+from exciter.remote_files import local_file
 
 STANDARD_INPUT = Path("-")
 SHOWN_PARAMETERS = 12  #: of a line or a table, unless they are asked for
@@ -118,7 +119,7 @@ def _cells(value: float, std: float) -> tuple[str, str, str]:
 
 def run(arguments: argparse.Namespace) -> None:
     """0 when the stream ended, or was ended by Ctrl-C, after an answer; 2 on wrong input, with what was reached."""
-    log = None if arguments.log == STANDARD_INPUT else arguments.log
+    log = None if arguments.log in (None, STANDARD_INPUT) else local_file(arguments.log)
     if log is None and sys.stdin is not None and sys.stdin.isatty():
         raise ExciterError("standard input is a terminal: pipe rows into exciter follow, or name a log")
     follower = Follower(chosen_robot(arguments), arguments.config, start=arguments.start)

@@ -19,6 +19,7 @@ from exciter.notes import Severity, texts
 from exciter.pipeline.inspect import StageMotion, inspect, naming, refuse_overwriting, repaired_files, repaired_log
 from exciter.pipeline.planned_logs import PlannedLogs
 from exciter.pipeline.settings_file import loaded_for_logs
+from exciter.remote_files import address
 from exciter.robot.load import RobotOptions
 
 SEVERITY_STYLES = {Severity.PROBLEM: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "default"}
@@ -47,19 +48,20 @@ def run(arguments: argparse.Namespace) -> int:
         raise ExciterError("no LOG is given; give at least one, or --plan")
     for path, stage in zip(logs, stages or [None] * len(logs), strict=True):
         file = open_recording(path, arguments.data)
+        name = address(path)
         if output is not None:
             refuse_overwriting(file, output)
         quality = inspect(robot, file, planned=planned, periods=arguments.periods, stage=stage)
-        report: dict[str, Any] = {"log": str(path), **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
+        report: dict[str, Any] = {"log": name, **quality.to_dict(), "remarks": [str(one) for one in file.notes]}
         if stage is not None:
             report |= {"stage": stage.stage.name, "purpose": stage.stage.purpose}
         if not arguments.json:
             told = "" if stage is None else f" (stage {stage.stage.name}, {stage.stage.purpose})"
-            print_quality(out, f"{path}{told}", quality)
+            print_quality(out, f"{name}{told}", quality)
             print_notes(out, map(str, file.notes), ())
         if output is not None:
             repaired, quality = repaired_log(robot, file, planned=planned, periods=arguments.periods)
-            with naming(path):
+            with naming(name):
                 write_recording(repaired.recording, output)
             done = texts(repaired.notes)
             report |= {"repairs": done, "written": str(output), "repaired": quality.to_dict()}

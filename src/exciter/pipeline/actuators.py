@@ -246,6 +246,6 @@ def _read(log: Any) -> Recording:
         return log
     file = log if isinstance(log, RecordingFile) else open_recording(log, None)
     try:
-        return replace(file.read(), name=str(file.path))
+        return replace(file.read(), name=file.name)
     except RecordingError as error:
-        raise RecordingError(str(error) if str(file.path) in str(error) else f"{file.path}: {error}") from None
+        raise RecordingError(str(error) if file.name in str(error) else f"{file.name}: {error}") from None

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from exciter.archive import archived, opened
-from exciter.errors import ExciterError, RobotError
+from exciter.errors import ClusterLost, ExciterError, RobotError
 from exciter.files import csv_line, output_folder, path_of, readable_json, staged, write_json
 from exciter.files import sha256 as hash_of
 from exciter.identification.identify_config import IdentifyConfig
@@ -214,7 +214,11 @@ def fleet(
         return _made(asked, types, None, workers, progress)
     place = path_of(folder, "the folder")
     with output_folder(place):
-        made = _made(asked, types, place, workers, progress)
+        try:
+            made = _made(asked, types, place, workers, progress)
+        except ClusterLost as error:
+            kept = f"robots that are done are kept in '{place}': the same command goes on with the others"
+            raise ClusterLost(f"{error}; {kept}") from None
         made.save(place)
     return made
 

@@ -21,7 +21,7 @@ from exciter import __version__
 from exciter.errors import ExciterError, ParameterError
 from exciter.experiment.recording import open_recording
 from exciter.experiment.recording.recording import Payload, Recording
-from exciter.files import Seal, path_of, prepare, readable_json, staged
+from exciter.files import Seal, prepare, readable_json, staged
 from exciter.files import sha256 as hash_of
 from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.identified_model import RESULT_SEAL
@@ -32,6 +32,7 @@ from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify
 from exciter.pipeline.inspect import naming
 from exciter.pipeline.settings_file import loaded
+from exciter.remote_files import address, is_url, place_of, version_of
 from exciter.robot.yaml_file import sealed_json
 from exciter.settings import fill, written
 from exciter.typing import Array
@@ -91,7 +92,7 @@ def task_of(asked: RobotAsked, config: IdentifyConfig, when: tuple[float, ...], 
 
 def inputs_hash(task: Mapping[str, Any]) -> str:
     """Of all that the result depends on: files by their content, not by their place; dates are read with the result."""
-    files = [{Path(path).name: log_hashes(path)} for path, _ in task["logs"]]
+    files = [{Path(address(path)).name: log_hashes(path)} for path, _ in task["logs"]]
     described = hash_of(Path(task["description"])) if isfile(task["description"]) else task["description"]
     kept = {key: task[key] for key in ("payload", "settings")}
     text = readable_json({**kept, "files": files, "description": described, "exciter": __version__})
@@ -99,9 +100,12 @@ def inputs_hash(task: Mapping[str, Any]) -> str:
 
 
 def log_hashes(path: str) -> list[str]:
-    """Of a log and the files that it names; of one that cannot be read, of itself alone."""
+    """Of a log and the files that it names; of one that cannot be read, of itself alone. Of a URL its version: workers
+    fetch it, not who hands robots out."""
     own = [hash_of(Path(path))] if isfile(path) else []
     try:
+        if is_url(path):
+            return [version_of(path)]
         return [*own, *(source.sha256 for source in open_recording(path).sources)]
     except (ExciterError, OSError):
         return own
@@ -161,11 +165,11 @@ def identified_robot(task: Mapping[str, Any], **changes: Any) -> Identified:
 def recording(path: str, payload: Mapping[str, Any] | None) -> Any:
     """A log; with the payload of the fleet's file, where that says one."""
     if payload is None:
-        return path_of(path, "the log")
-    with naming(path):
+        return place_of(path, "the log")
+    with naming(address(path)):
         read: Recording = open_recording(path).read()
         carried = fill(Payload, payload, "payload")
-        return replace(read, name=path, about=replace(read.about, payload=carried))
+        return replace(read, name=address(path), about=replace(read.about, payload=carried))
 
 
 def identified_data(task: Mapping[str, Any], found: Identified) -> dict[str, Any]:
@@ -223,7 +227,7 @@ def of_each_log(found: Identified) -> list[Estimate | None]:
 
 def robot_from(data: Mapping[str, Any], task: Mapping[str, Any]) -> RobotOfFleet:
     """Of the content of robot.json, and of what was asked: where its logs are now, and of when."""
-    logs = tuple(LogOfRobot(path, day) for path, day in task["logs"])
+    logs = tuple(LogOfRobot(address(path), day) for path, day in task["logs"])
     if data["status"] != IDENTIFIED:
         return RobotOfFleet(name=data["name"], status=REFUSED, reason=data["reason"], logs=logs)
     each = tuple(

@@ -13,8 +13,8 @@
     choose_from: 3                      # robots that settings are chosen from
     types: {short: {description: …, robots: …}, long: {description: …, folders: …}}   # in place of one type
 
-Paths begin at the folder of the file. A date stands in the name of a log (2026-01-05, 20260105T0930) unless dates gives
-it; without dates logs count in the order in which they are named."""
+Paths begin at the folder of the file; a log may be at a URL. A date stands in the name of a log (2026-01-05,
+20260105T0930) unless dates gives it; without dates logs count in the order in which they are named."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from exciter.errors import ExciterError, shown
 from exciter.experiment.recording.recording import Payload
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX
 from exciter.files import is_plain
+from exciter.remote_files import address, is_url
 from exciter.settings import Number, OneWord, Settings, Text, Whole, written
 from exciter.settings.field_markers import Kind, ListOfTexts, inside, wrong
 from exciter.settings.fill import filled, json_schema
@@ -226,7 +227,7 @@ def robots_of(one: FleetType, folder: Path, where: str) -> tuple[RobotAsked, ...
         found[name] = RobotAsked(name, description, logs, payload)
     if not found:
         raise ExciterError(f"{where}: there are no robots; give robots: {{name: its logs}}, or folders: logs")
-    if not any(isfile(log.path) or isdir(log.path) for one in found.values() for log in one.logs):
+    if not any(is_url(log.path) or isfile(log.path) or isdir(log.path) for one in found.values() for log in one.logs):
         first = next(iter(found.values()))
         raise ExciterError(f"{where}: no robot has a log, for {shown(first.name)} nothing is at '{first.logs[0].path}'")
     return tuple(found.values())
@@ -239,7 +240,9 @@ def described(given: str, folder: Path) -> str:
 
 
 def _files(folder: Path, pattern: str) -> list[str]:
-    """Those that fit a pattern, by name; what is none stands for itself, there or not."""
+    """Those that fit a pattern, by name; what is none stands for itself, there or not, and so does a URL."""
+    if is_url(pattern):
+        return [pattern]
     whole = str(folder / pattern)
     if not glob.has_magic(pattern) or lexists(whole):
         return [whole]
@@ -264,7 +267,7 @@ def logs_in(home: Path) -> list[Path]:
 
 def date_in_name(path: str) -> str | None:
     """ISO text of the date in the name of a log."""
-    for found in DATE_IN_NAME.finditer(Path(path).name):
+    for found in DATE_IN_NAME.finditer(Path(address(path)).name):
         try:
             return datetime(*(int(part) for part in found.groups() if part is not None)).isoformat()  # type: ignore[arg-type]
         except ValueError:  # some other number

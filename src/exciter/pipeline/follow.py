@@ -34,6 +34,7 @@ from exciter.pipeline import settings_file as given
 from exciter.pipeline.followed import FOLLOWED_SEAL, Followed
 from exciter.pipeline.identified import Identified
 from exciter.pipeline.identify import identify_settings
+from exciter.remote_files import local_file
 from exciter.robot import Robot
 from exciter.settings.fill import settings_fields
 from exciter.typing import Array
@@ -287,7 +288,7 @@ def chunks_of(stream: Stream) -> Iterator[Recording]:
     if isinstance(stream, Recording):
         return stream.chunks(PIECE_SAMPLES)
     if isinstance(stream, str | Path):
-        return open_live(path_of(stream, "the log"), wait=0.0).chunks()
+        return open_live(local_file(stream), wait=0.0).chunks()
     if not isinstance(stream, Iterable):
         raise RecordingError(f"the stream is {shown(stream)}; give a recording, a log, or pieces of a recording")
     return iter(stream)

@@ -16,8 +16,8 @@ from exciter.experiment.quality import Quality, Repaired, check, repair
 from exciter.experiment.recording import Recording, RecordingFile, open_recording, read_recording
 from exciter.experiment.virtual.motion_execution import plan
 from exciter.experiment.virtual.virtual_robot import Simulated
-from exciter.files import path_of
 from exciter.pipeline.settings_file import AnyMotion, counted, curve_of, loaded_for_logs
+from exciter.remote_files import place_of
 from exciter.robot.load import RobotOptions
 from exciter.robot.robot import Robot
 
@@ -58,7 +58,7 @@ def read(path: str | Path, data: str | Path | None = None) -> Recording:
     >>> path = log.save("log.csv")
     >>> len(ex.read("log.csv")) == len(log)
     True"""
-    return read_recording(path_of(path, "the log"), data)
+    return read_recording(place_of(path, "the log"), data)
 
 
 def inspect(
@@ -87,7 +87,7 @@ def inspect(
         with naming(given.name or "recording"):
             return check(given.arranged(robot), robot, planned=sent, stage=planned_stage)
     file = given if isinstance(given, RecordingFile) else open_recording(given, data)
-    with naming(file.path):
+    with naming(file.name):
         return check(file.chunks(), robot, planned=sent, stage=planned_stage)
 
 
@@ -96,7 +96,7 @@ def repaired_log(
 ) -> tuple[Repaired, Quality]:
     """The log repaired, and what it is good for now."""
     sent = None if planned is None else plan(curve_of(planned, robot), periods).curve
-    with naming(file.path):
+    with naming(file.name):
         repaired = repair(file.read(), file.repair)
         return repaired, check(repaired.recording, robot, planned=sent)
 

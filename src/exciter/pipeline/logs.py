@@ -27,10 +27,19 @@ from exciter.experiment.signals.processed_motion import Route
 from exciter.identification.drive_gains import in_amperes
 from exciter.identification.identify_config import IdentifyConfig
 from exciter.identification.runs.log_file import LogFile, arranged
-from exciter.identification.runs.run import HELD_BYTES, LongLog, RepairedChunks, Run, common_side, size_of
+from exciter.identification.runs.run import (
+    HELD_BYTES,
+    LongLog,
+    RepairedChunks,
+    Run,
+    common_side,
+    sample_size,
+    size_of,
+)
 from exciter.notes import Note, done, note, warning
 from exciter.parameters.terms import CoupledSqrtViscous, DriveCoupling, GasSpring, GravitySpring, Spring
 from exciter.pipeline.inspect import Given, StageMotion, naming
+from exciter.remote_files import address, is_url
 from exciter.robot import Robot
 from exciter.robot.stated_gravity import agrees
 from exciter.workers import HERE, Workers, numbered
@@ -52,7 +61,7 @@ def unseen_progress(step: str) -> None:
 def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recording:
     """data: folder of the files that a recording.yaml names. Samples without a file are known by their hash."""
     if isinstance(given, str | Path):
-        return open_recording(Path(given), data)
+        return open_recording(given, data)
     if isinstance(given, RecordingFile) or given.about.sources:
         return given
     digest = hashlib.sha256()
@@ -187,14 +196,14 @@ def read_logs(
     data: folder of the files that a recording.yaml names. workers: who go through logs that are not held."""
     if not logs:
         raise RecordingError("no log is given; give at least one")
-    found, held = list[Log | LogToSurvey](), 0
+    found, held, sampled = list[Log | LogToSurvey](), 0, sample_size(len(logs) + len(validation) + len(loaded))
     gravity: tuple[float, ...] | None = None
     for given in (*logs, *validation, *loaded):
         name, with_load = f"recording {len(found) + 1}", len(found) >= len(logs) + len(validation)
         if isinstance(given, Recording):  # samples are called by their number, a file as it was given
             name = given.name or name
         else:
-            name = str(given.path if isinstance(given, RecordingFile) else Path(given))
+            name = given.name if isinstance(given, RecordingFile) else address(given)
         progress(f"reading {Path(name).name}")
         with naming(name):
             file = _opened(given, name, data)
@@ -216,9 +225,9 @@ def read_logs(
                     robot = robot.with_gravity(stated)
                 gravity = stated
             stage = stages[len(found)] if len(found) < len(stages) else None
-            named = isinstance(given, str | Path) and not workers.here  # else others may not have it
+            place = given if isinstance(given, str | Path) and not workers.here else None  # else others have it not
             log, held = _read(
-                name, file, config, robot, held, with_load=with_load, motion=stage, data=data, named=named
+                name, file, config, robot, held, sampled, with_load=with_load, motion=stage, data=data, place=place
             )
         found.append(replace(log, notes=(*notes, *log.notes)))
     read = _surveyed(found, config, workers, progress)
@@ -236,14 +245,15 @@ def _read(
     config: IdentifyConfig,
     robot: Robot,
     held: int,
+    sampled: int,
     *,
     with_load: bool,
     motion: StageMotion | None = None,
     data: Path | None = None,
-    named: bool = False,
+    place: str | Path | None = None,
 ) -> tuple[Log | LogToSurvey, int]:
-    """held [B]: of samples in memory; the same with those of this log. named: a long one is left to workers, who find
-    it by its path; data: folder of its files."""
+    """held [B]: of samples in memory; the same with those of this log. sampled [B]: of a long one. place: where workers
+    find a long one, that is left to them; data: folder of its files."""
     there = file.everything if isinstance(file, Recording) else file.signals
     if "command" in there and not {"torque", "current", "wrench"} & {*there} and not robot.free_base:
         raise RecordingError(f"the log has no torque; {FOR_COMMANDS}")
@@ -258,12 +268,13 @@ def _read(
         if config.robot.lock or config.robot.only:
             _refuse_moving(robot, file.chunks())
         pieces: Pieces = lambda: arranged(file.chunks(), robot, with_load=with_load)  # noqa: E731
-        if named:
+        if place is not None:
             folder = data or (Path(kept_in) if (kept_in := os.environ.get(DATA_VARIABLE)) else None)
-            place = None if folder is None else folder.absolute()
-            pieces = LogFile(file.path.absolute(), robot, file.about.sources, place, with_load)
-        waiting = LogToSurvey(name, pieces, (model, repairs, with_load, sent, stage), payload)
-        return (waiting if named else waiting.log(LongLog.of(*waiting.survey), config)), held
+            where = place if is_url(place) else Path(place).absolute()
+            beside = None if folder is None else folder.absolute()
+            pieces = LogFile(where, robot, file.about.sources, beside, with_load)
+        waiting = LogToSurvey(name, pieces, (model, repairs, with_load, sent, stage, sampled), payload)
+        return (waiting if place is not None else waiting.log(LongLog.of(*waiting.survey), config)), held
     _refuse_moving(robot, [whole])
     recording = next(arranged(iter([whole]), robot, with_load=with_load))
     kept = repair(recording, repairs, stage=stage)

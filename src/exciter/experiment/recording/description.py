@@ -19,6 +19,7 @@ from exciter.experiment.recording.windows import Window, refuse_disorder
 from exciter.experiment.sources.open_source import READER_OF_SUFFIX, READERS
 from exciter.experiment.sources.source import Source
 from exciter.parameters.terms.term import per_joint
+from exciter.remote_files import suffix_of
 from exciter.robot.stated_gravity import GravityVector
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import ByName, Number, OneWord, Settings, Switch, Vector, Whole, fill, keys_of
@@ -284,7 +285,7 @@ def reading_of(top: Mapping[str, Any], where: str) -> ReadingSettings:
     first = next((name for name in files if isinstance(name, str)), None)
     if first is None:
         raise RecordingError(f"{where}: file is missing; say which file holds the samples")
-    return replace(reading, format=reading.format or READER_OF_SUFFIX.get(Path(first).suffix.lower(), "csv"))
+    return replace(reading, format=reading.format or READER_OF_SUFFIX.get(suffix_of(first), "csv"))
 
 
 def describe(

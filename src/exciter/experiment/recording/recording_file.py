@@ -25,6 +25,7 @@ from exciter.experiment.sources.parquet import INFO_FILE
 from exciter.experiment.sources.sage import STATE_FILE
 from exciter.experiment.sources.source import Source
 from exciter.notes import Note, done, warning
+from exciter.remote_files import address, beside, is_url, local_file, suffix_of
 from exciter.robot.yaml_file import read_yaml
 from exciter.settings import keys_of, known_keys
 from exciter.typing import Array
@@ -43,12 +44,14 @@ FoundColumns = dict[str, tuple[Source, tuple[int, ...]]]  # by signal, and of th
 
 @dataclass(frozen=True)
 class Shelf:
-    """Files relative to the first of ``folders`` that has them; file: of all signals that name none."""
+    """Files relative to the first of ``folders`` that has them, then to the ``url`` of what names them; a URL is read
+    from its copy. file: of all signals that name none."""
 
     folders: tuple[Path, ...]
     reader: str
     options: Mapping[str, Any]
     file: str | None
+    url: str | None = None
     opened: dict[tuple[str, int | None], Source] = field(default_factory=dict)
 
     def open(self, own: str | None, where: str, interleaved: int | None = None) -> Source:
@@ -64,13 +67,17 @@ class Shelf:
     def files(self) -> Iterator[tuple[str, Path]]:
         """Names and paths of what was opened; of one file in a folder that was named, its name there."""
         for (file, _), source in self.opened.items():
-            path, own = self.path(file), source.read_from
-            yield (file, path) if own == path else (f"{file}/{own.relative_to(path).as_posix()}", own)
+            path, own, name = self.path(file), source.read_from, address(file)
+            yield (name, path) if own == path else (f"{name}/{own.relative_to(path).as_posix()}", own)
 
     def path(self, file: str) -> Path:
+        if is_url(file):
+            return local_file(file)
         for folder in self.folders:
             if exists(folder / file):
                 return folder / file
+        if self.url is not None:
+            return local_file(beside(self.url, file))
         looked = " or ".join(f"'{folder}'" for folder in self.folders)
         why = f"there is no file '{file}' in {looked}; give the folder of the data (data, or EXCITER_DATA)"
         raise RecordingError(why)
@@ -80,7 +87,7 @@ class Shelf:
 class RecordingFile:
     """A log that ``open_recording`` understood; nothing but its beginning has been read. given: its recording.yaml, and
     what that says beside the samples (stated). found: the signals that its files have. files: (name, path) of all that
-    it is read from. native: written by Exciter, so that every bit is kept."""
+    it is read from. native: written by Exciter, so that every bit is kept. url: that path is the copy of."""
 
     path: Path
     joints: tuple[str, ...]
@@ -90,6 +97,12 @@ class RecordingFile:
     columns: FoundColumns
     files: tuple[tuple[str, Path], ...]
     native: bool = False
+    url: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called: as it was given."""
+        return address(self.url or self.path)
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -110,10 +123,10 @@ class RecordingFile:
             amounts = ", ".join(f"{1e3 * one:.6g}" for one in dict.fromkeys(delay.tolist()))
             found.append(done("delay", f"{name} is taken from {amounts} ms later in the log, as its delay: says"))
         if self.given.drive.keeps_power:
-            return tuple(replace(note, log=str(self.path)) for note in found)
+            return tuple(replace(note, log=self.name) for note in found)
         text = "torque is not the transpose of drive: position, so that power differs between motors and joints; with "
         found.append(warning("drive", f"{text}Rp given, Rt = Rpᵀ unless losses are meant"))
-        return tuple(replace(note, log=str(self.path)) for note in found)
+        return tuple(replace(note, log=self.name) for note in found)
 
     @cached_property
     def sources(self) -> tuple[SourceFile, ...]:
@@ -173,7 +186,7 @@ class RecordingFile:
                 why = f"{self.path} is too large to be read at once: more than {limit / 1e9:g} GB of samples; read it "
                 raise RecordingError(f"{why}in pieces (chunks), or keep less of it (windows)")
             parts.append(piece)
-        return replace(Recording.join(parts), name=str(self.path), repairs=self.repair, notes=self.notes)
+        return replace(Recording.join(parts), name=self.name, repairs=self.repair, notes=self.notes)
 
     def _blocks(self, rows: int) -> Iterator[delayed_signals.Piece]:
         """Number of the first sample, times [s] and the numbers of every block."""
@@ -283,23 +296,25 @@ def read_recording(path: str | Path, folder: str | Path | None = None) -> Record
 
 def open_recording(path: str | Path, folder: str | Path | None = None) -> RecordingFile:
     """A log by its recording.yaml, or directly where its columns tell what they are: Exciter's own CSV and NPZ, UR
-    RTDE, libfranka, ROS 2 bags. folder: of the files it names; then its own folder, then $EXCITER_DATA."""
-    path = Path(path)
+    RTDE, libfranka, ROS 2 bags; or by the URL of one of these. folder: of the files it names; then its own folder, then
+    $EXCITER_DATA."""
+    url = path if isinstance(path, str) and is_url(path) else None
     try:
+        path = local_file(path)
         if not exists(path):
             raise RecordingError(f"there is no file '{path}'; check the path of the recording")
         if path.suffix.lower() in (".yaml", ".yml"):
-            return _described(path, None if folder is None else Path(folder))
-        return _direct(path)
+            return replace(_described(path, None if folder is None else Path(folder), url), url=url)
+        return replace(_direct(path), url=url)
     except ExciterError as error:  # of the readers of YAML, which are shared
         raise RecordingError(str(error)) from None
 
 
-def _described(path: Path, folder: Path | None) -> RecordingFile:
+def _described(path: Path, folder: Path | None, url: str | None = None) -> RecordingFile:
     keys = keys_of(description.RecordingSettings)
     top = known_keys(read_yaml(path, "recording"), str(path), keys, error=RecordingError)
     places = (folder, path.parent, Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
-    return recording_as_described(path, top, tuple(place for place in places if place is not None))
+    return recording_as_described(path, top, tuple(place for place in places if place is not None), url=url)
 
 
 def _direct(path: Path) -> RecordingFile:
@@ -327,23 +342,27 @@ def _direct(path: Path) -> RecordingFile:
 
 
 def recording_as_described(
-    path: Path, user: Mapping[str, Any], folders: tuple[Path, ...], live: Source | None = None
+    path: Path,
+    user: Mapping[str, Any],
+    folders: tuple[Path, ...],
+    live: Source | None = None,
+    url: str | None = None,
 ) -> RecordingFile:
-    """live: what is read in place of the file that is named."""
+    """live: what is read in place of the file that is named. url: of what names it."""
     where = str(path)
     reading = description.reading_of(user, where)
     native = reading.format == "exciter"
     known = description.preset(reading.format)
     reader = str(known["reader"])
     if reader == "npz" and reading.file is not None:  # the same arrays, as PyTorch keeps them
-        reader = {"pt": "pt"}.get(READER_OF_SUFFIX.get(Path(reading.file).suffix.lower(), ""), reader)
-    if native and reading.file is not None and Path(reading.file).suffix.lower() == ".npz":
-        known, reader = native_npz(Shelf(folders, "npz", {}, None).path(reading.file)), "npz"
+        reader = {"pt": "pt"}.get(READER_OF_SUFFIX.get(suffix_of(reading.file), ""), reader)
+    if native and reading.file is not None and suffix_of(reading.file) == ".npz":
+        known, reader = native_npz(Shelf(folders, "npz", {}, None, url).path(reading.file)), "npz"
     for key, words in known.get("asks", {}).items():
         if not isinstance(said := user.get(key), Mapping) or said.keys().isdisjoint(("unit", "rate")):
             raise RecordingError(f"{where}: {words}")
     top = description.completed(user, known)
-    shelf = Shelf(folders, reader, reading.options, reading.file)
+    shelf = Shelf(folders, reader, reading.options, reading.file, url)
     if live is not None:
         shelf.opened[str(reading.file), None] = live
     joints = description.reading_of(top, where).joints or _joints_of_columns(top, shelf, where)

@@ -1,4 +1,4 @@
-"""A log that is named, not held: whoever can read the file has its samples."""
+"""A log that is named, not held: whoever can read the file, or fetch it, has its samples."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from exciter.robot.robot import Robot
 
 @dataclass(frozen=True, eq=False)
 class LogFile:
-    """Pieces of a log at a ``path``, read anew at every call, with the joints of a robot in its order. sources: what
-    the files were made from, with their hashes; data: folder of the files that a recording.yaml names. with_load: of
-    the robot with a load that is to be found, so that nothing stated of it counts."""
+    """Pieces of a log at a ``path`` or URL, read anew at every call, with the joints of a robot in its order. sources:
+    what the files were made from, with their hashes; data: folder of the files that a recording.yaml names. with_load:
+    of the robot with a load that is to be found, so that nothing stated of it counts."""
 
-    path: Path
+    path: str | Path
     robot: Robot
     sources: tuple[SourceFile, ...]
     data: Path | None = None

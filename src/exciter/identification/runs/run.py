@@ -38,7 +38,8 @@ from exciter.workers import HERE, Workers
 
 PERIOD_INSTANTS = 2000  # instants that are enough to see a period
 HELD_BYTES = 64_000_000  #: of samples in memory at once; more are read piece by piece
-SAMPLE_BYTES = 16_000_000  #: of the sample of a log that is read piece by piece
+SAMPLE_BYTES, LEAST_SAMPLE_BYTES = 16_000_000, 2_000_000  #: of the sample of a log that is read piece by piece
+ALL_SAMPLES_BYTES = 64_000_000  #: of those of all logs together, unless each would have less than the least
 SAMPLE_WINDOW_LENGTH = 16_384  #: samples of one window of it
 FEWEST_WINDOWS = 8  #: shorter ones, where the sample would have fewer
 STUCK_SENSOR = "stuck sensor"  #: a finding that no repair helps
@@ -280,6 +281,7 @@ class LongLog:
         loaded: bool = False,
         planned: Curve | None = None,
         stage: PlannedStage | None = None,
+        sample_bytes: int = SAMPLE_BYTES,
     ) -> LongLog:
         """Gone through once, with the joints of the model's robot in its order; model: what the log is judged by;
         loaded: with a load that nobody knows. planned, stage: the motion that was sent, and what it is for."""
@@ -292,7 +294,7 @@ class LongLog:
             nonlocal samples, span
             for piece in log.repaired(done):
                 if not windows:
-                    most = SAMPLE_BYTES // (size_of(piece) // len(piece))
+                    most = sample_bytes // (size_of(piece) // len(piece))
                     windows.append(Windows(min(SAMPLE_WINDOW_LENGTH, max(most // FEWEST_WINDOWS, 1)), most))
                 windows[0].see(piece, 0)
                 span = span[0] if samples else float(piece.time[0]), float(piece.time[-1])
@@ -354,6 +356,11 @@ class LongLog:
         part = with_constant_contacts(part, self.repaired())
         notes = (*self.notes, *why, *part.notes)
         return Run((part,), self.name, None, about.period, about.payload, self.sample, notes)
+
+
+def sample_size(logs: int) -> int:
+    """Of each of so many logs that may all be too long to be held."""
+    return min(SAMPLE_BYTES, max(ALL_SAMPLES_BYTES // logs, LEAST_SAMPLE_BYTES))
 
 
 def size_of(recording: Recording) -> int:
