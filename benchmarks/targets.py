@@ -183,12 +183,12 @@ def first_use(version: Version, at: Path, out: Callable[[str], str]) -> float:
 # -- kernels, of the version that a process imports --------------------------------------------------------------------
 
 
-def seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+def seconds(work: Callable[[], object]) -> float:
     times = list[float]()
     while not times or (sum(times) < 0.1 and len(times) < 200):
-        began = clock()
+        began = time.process_time()
         work()
-        times.append(clock() - began)
+        times.append(time.process_time() - began)
     return statistics.median(times)
 
 

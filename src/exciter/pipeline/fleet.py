@@ -80,8 +80,9 @@ class Fleet:
     >>> made.to_pandas().shape[0]
     5"""
 
-    asked: FleetSettings
     types: tuple[TypeOfFleet, ...]
+    level: float
+    control: str
 
     @property
     def robots(self) -> tuple[RobotOfFleet, ...]:
@@ -127,6 +128,11 @@ class Fleet:
             axes.legend()
         return axes
 
+    @property
+    def meaning(self) -> str:
+        """Of being named, in words."""
+        return LEVEL_MEANING[self.control].format(level=self.level)
+
     def to_dict(self) -> dict[str, Any]:
         """The content of fleet.json."""
         return {
@@ -134,16 +140,15 @@ class Fleet:
             "differing": {name: list(why) for name, why in self.differing.items()},
             "refused": {one.name: one.reason for one in self.refused},
             "types": [type_data(kind) for kind in self.types],
-            "level": self.asked.level,
-            "control": self.asked.control,
-            "meaning": LEVEL_MEANING[self.asked.control].format(level=self.asked.level),
+            "level": self.level,
+            "control": self.control,
+            "meaning": self.meaning,
             "versions": versions(),
         }
 
     def report(self) -> Page:
         """The whole report, which a notebook shows, and ``save`` keeps."""
-        meaning = LEVEL_MEANING[self.asked.control].format(level=self.asked.level)
-        return fleet_page([shown_type(kind) for kind in self.types], meaning)
+        return fleet_page([shown_type(kind) for kind in self.types], self.meaning)
 
     def _repr_html_(self) -> str:
         return self.report().head
@@ -251,12 +256,14 @@ class _Begun:
     when: dict[str, tuple[float, ...]]
     unit: str
     description: str
+    choose_from: int
 
     @property
     def key(self) -> str:
-        """Of what settings are chosen for."""
+        """Of what settings are chosen for, and from how many."""
         described = hash_of(Path(self.description)) if isfile(self.description) else self.description
-        text = readable_json({"description": described, "settings": self.config.to_dict()})
+        chosen_for = {"description": described, "settings": self.config.to_dict(), "choose_from": self.choose_from}
+        text = readable_json(chosen_for)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -269,7 +276,10 @@ def _begun(name: str, one: FleetType, asked: FleetSettings, base: Path, where: s
     robot, options = loaded(own, config.robot)
     config = replace(config, robot=options)
     if one.load is not None:
-        robot.frame(one.load)
+        try:
+            robot.frame(one.load)
+        except RobotError as error:
+            raise RobotError(f"{place}: load: {error}") from None
     choice.fixed(config).refuse_early(robot, planned=False)
     for description in dict.fromkeys(one.description for one in robots if one.description != own):
         other = loaded(description, config.robot)[0]
@@ -288,7 +298,7 @@ def _begun(name: str, one: FleetType, asked: FleetSettings, base: Path, where: s
         else tuple(float(k) for k in range(len(one.logs)))
         for one in robots
     }
-    return _Begun(name, robot, config, one.load, robots, when, DAYS if dated else LOGS, own)
+    return _Begun(name, robot, config, one.load, robots, when, DAYS if dated else LOGS, own, asked.choose_from)
 
 
 def _made(asked: FleetSettings, types: list[_Begun], place: Path | None, workers: Workers, progress: Step) -> Fleet:
@@ -333,7 +343,7 @@ def _made(asked: FleetSettings, types: list[_Begun], place: Path | None, workers
                 )
             )
     progress(1.0, "comparing")
-    return Fleet(asked=asked, types=tuple(found))
+    return Fleet(types=tuple(found), level=asked.level, control=asked.control)
 
 
 def _settings_before(place: Path | None) -> dict[str, Any]:

@@ -217,7 +217,9 @@ def robots_of(one: FleetType, folder: Path, where: str) -> tuple[RobotAsked, ...
             raise ExciterError(f"{where}: there are two robots called {shown(name)}; give each a name of its own")
         paths = [path for pattern in robot.logs for path in _files(folder, pattern)]
         if robot.dates is not None and len(robot.dates) != len(paths):
-            raise ExciterError(f"{where}: {name} has {len(paths)} logs and {len(robot.dates)} dates; give one for each")
+            raise ExciterError(
+                f"{where}: {name}: as many dates as logs are needed, {len(robot.dates)} for {len(paths)}"
+            )
         dates: tuple[str | None, ...] = robot.dates or tuple(date_in_name(path) for path in paths)
         logs = tuple(LogOfRobot(path, day) for path, day in zip(paths, dates, strict=True))
         if all(log.date is not None for log in logs):
@@ -226,7 +228,8 @@ def robots_of(one: FleetType, folder: Path, where: str) -> tuple[RobotAsked, ...
         payload = None if robot.payload is None else written(robot.payload)
         found[name] = RobotAsked(name, description, logs, payload)
     if not found:
-        raise ExciterError(f"{where}: there are no robots; give robots: {{name: its logs}}, or folders: logs")
+        empty = f" (no sub-folder in {', '.join(map(shown, one.folders))})" if one.folders else ""
+        raise ExciterError(f"{where}: there are no robots{empty}; give robots: {{name: its logs}}, or folders: logs")
     if not any(is_url(log.path) or isfile(log.path) or isdir(log.path) for one in found.values() for log in one.logs):
         first = next(iter(found.values()))
         raise ExciterError(f"{where}: no robot has a log, for {shown(first.name)} nothing is at '{first.logs[0].path}'")
