@@ -270,7 +270,7 @@ def scheduler():
     """Of others, with two workers: its address, and what ends it."""
     from distributed import LocalCluster
 
-    quiet = {"silence_logs": 60, "dashboard_address": None}
+    quiet = {"silence_logs": 60, "dashboard_address": "127.0.0.1:0"}  # another one may be at its usual port
     with LocalCluster(n_workers=2, threads_per_worker=1, **quiet) as made:
 
         def end() -> None:
