@@ -116,7 +116,7 @@ def scheduler():
     """Of others, with two workers: its address, and what ends it."""
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=60, dashboard_address=None) as made:
+    with LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=60, dashboard_address="127.0.0.1:0") as made:
 
         def end() -> None:
             with suppress(Exception):
