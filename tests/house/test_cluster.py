@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -263,21 +263,6 @@ def test_a_worker_killed_midway_changes_nothing_but_time(cluster, recordings, lo
 
 
 # -- a scheduler that is lost --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def scheduler():
-    """Of others, with two workers: its address, and what ends it."""
-    from distributed import LocalCluster
-
-    quiet = {"silence_logs": 60, "dashboard_address": "127.0.0.1:0"}  # another one may be at its usual port
-    with LocalCluster(n_workers=2, threads_per_worker=1, **quiet) as made:
-
-        def end() -> None:
-            with suppress(Exception):
-                made.close(timeout=5)
-
-        yield made.scheduler_address, end
 
 
 def test_a_lost_scheduler_is_one_line_and_what_was_reached_is_kept(scheduler, tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -109,20 +108,6 @@ def test_a_worker_killed_midway_changes_nothing(cluster, home, tmp_path, after_o
     assert run(words(command, home), tmp_path / "out", "--cluster", cluster) == 0
     assert len(killed) == 1
     same(command, home, tmp_path / "out")
-
-
-@pytest.fixture
-def scheduler():
-    """Of others, with two workers: its address, and what ends it."""
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=60, dashboard_address="127.0.0.1:0") as made:
-
-        def end() -> None:
-            with suppress(Exception):
-                made.close(timeout=5)
-
-        yield made.scheduler_address, end
 
 
 @pytest.mark.parametrize("command", ["design", "identify", "fleet"])
