@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from exciter.identification.estimators.physical import Prior
 from exciter.identification.information.estimate import Estimate
 from exciter.identification.information.problem import Problem
 from exciter.identification.physical.prior_metric import Reference, StandardEquations
-from exciter.identification.physical.prior_values import Described, PriorValues
+from exciter.identification.physical.prior_values import Described, PriorValues, UniformRods
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import (
     StationaryErrors,
@@ -237,7 +237,7 @@ def test_priors_on_links_and_on_terms_count_each_by_itself_with_dense_matrices()
     information = problem.compressed.information(found.weights).add(found.prior[:, :-1], found.prior[:, -1])
     root = np.linalg.inv(information.r)
     fit = LinearFit(problem.compressed, found.values, found.weights, np.arange(len(found.values)), root)
-    told = pulled_by_both(problem, fit, found.prior, StationaryErrors(lags=0, across_joints=False))
+    told = pulled_by_both(problem, fit, found.prior, problem.of_links, StationaryErrors(lags=0, across_joints=False))
     alone = (found.prior[:, :-1] != 0.0).sum(axis=1) == 1
     assert alone.sum() == 3  # offsets of three joints
     inverse, groups = root @ root.T, [found.prior[~alone, :-1], found.prior[alone, :-1]]
@@ -285,3 +285,47 @@ def test_how_far_off_a_prior_is_is_found_again_by_monte_carlo() -> None:
         values = d * (truth + errors) / (d + 1.0)
         found.append(pulled(np.diag(d), np.eye(count), np.diag(d / (d + 1.0) ** 2), values))
     assert np.mean(found) == pytest.approx(16.0, rel=0.15)
+
+
+# -- rounding decides nothing ------------------------------------------------------------------------------------------
+
+
+def of_rods(robot: str) -> tuple[Problem, Prior]:
+    """A motion whose links are pulled to uniform rods, of which many rows of the prior have one parameter, some of them
+    but for rounding; and offsets, that are known beside."""
+    model = DynamicModel(load(robot), (RotorInertia(), Viscous(), Coulomb(), Offset()))
+    delta = POOR * np.random.default_rng(5).standard_normal((model.n, 11))
+    motion = motion_of(Fourier(10.0, 5), delta, np.arange(round(SECONDS * RATE)) / RATE)
+    torque = model.torque(motion, np.append(model.nominal[: model.inertial_size], np.full(4 * model.n, 3.0)))
+    torque = torque + 0.5 * np.random.default_rng(6).standard_normal(torque.shape)
+    problem = Problem(model, (Run.at(motion, torque, RATE),), folds=1)
+    return problem, Prior(values=UniformRods(), weight=30.0, offset=0.03)
+
+
+def told_of(problem: Problem, prior: Prior) -> Estimate:
+    return with_correlated_errors_and_prior(problem, prior.estimate(problem), StationaryErrors())
+
+
+@pytest.mark.parametrize("robot", ["kuka-ir361", "puma560", "panda"])
+def test_torques_that_differ_by_rounding_have_the_same_standard_deviations(robot: str) -> None:
+    problem, prior = of_rods(robot)
+    told, (run,) = told_of(problem, prior), problem.runs
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        parts = [replace(p, torque=p.torque * (1.0 + 1e-13 * rng.standard_normal(p.torque.shape))) for p in run.parts]
+        other = told_of(replace(problem, runs=(replace(run, parts=tuple(parts)),)), prior)
+        assert_allclose(other.std, told.std, rtol=1e-6)
+
+
+def test_it_does_not_matter_which_rows_say_what_is_known_of_links() -> None:
+    """Any orthonormal basis of what is left of a prior without dependent parameters says the same."""
+    problem, prior = of_rods("kuka-ir361")
+    found, rng = prior.estimate(problem), np.random.default_rng(1)
+    assert found.prior is not None
+    linked = found.prior[:, problem.of_links].any(axis=1)
+    assert (~linked).sum() == 3  # offsets of three joints
+    assert ((found.prior[linked, :-1] != 0.0).sum(axis=1) == 1).any()  # links that are known by one parameter
+    basis = np.linalg.qr(rng.standard_normal((linked.sum(), linked.sum())))[0]
+    other = replace(found, prior=np.vstack([basis @ found.prior[linked], found.prior[~linked]]))
+    told, same = (with_correlated_errors_and_prior(problem, one, StationaryErrors()) for one in (found, other))
+    assert_allclose(same.covariance, told.covariance, rtol=1e-6, atol=1e-9 * told.covariance.diagonal().min())

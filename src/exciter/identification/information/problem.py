@@ -22,7 +22,7 @@ from exciter.identification.information.compressed import Absorbed, Compressed, 
 from exciter.identification.information.rows_of_run import RowsOfRun, loaded_pieces, scaled
 from exciter.identification.runs.run import NotKept, Run, StreamedParts, bounded_parts
 from exciter.parameters.base import BaseParameters
-from exciter.typing import Array
+from exciter.typing import Array, Index
 from exciter.workers import numbered
 
 Found = TypeVar("Found")
@@ -83,6 +83,12 @@ class Problem:
     def units(self) -> tuple[str, ...]:
         units = self.formulation.units(self.model)
         return tuple(units[k] for k in self.base.independent)
+
+    @property
+    def of_links(self) -> Index:
+        """Numbers of the parameters that are led by one of a link; joint terms lead the others."""
+        links = set(self.model.standard[: self.model.inertial_size])
+        return np.flatnonzero([self.base.standard[k] in links for k in self.base.independent])
 
     @property
     def nominal(self) -> Array:

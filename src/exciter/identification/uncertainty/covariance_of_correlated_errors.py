@@ -407,17 +407,23 @@ class Pulled:
 
 
 def pulled(
-    equations: LinearEquations, fit: LinearFit, prior: Array, errors: CorrelatedErrors, changes: Array | None = None
+    equations: LinearEquations,
+    fit: LinearFit,
+    prior: Array,
+    links: Index,
+    errors: CorrelatedErrors,
+    changes: Array | None = None,
 ) -> Pulled:
     """fit: with the prior (m, p + 1) in its root; bounds do not count, which is on the safe side. Links and terms are
-    known from elsewhere, and each for themselves: rows with one parameter are of terms. changes (k, p): what β̂ may be
-    off by besides, which is not counted in what is found, but not blamed on the prior either."""
+    known from elsewhere, and each for themselves: rows without a parameter of ``links`` (their numbers) are of terms.
+    How many parameters a row has would not tell: rows of links may have one, or one but for rounding. changes (k, p):
+    what β̂ may be off by besides, which is not counted in what is found, but not blamed on the prior either."""
     found, root = sandwich(equations, fit, errors), fit.inverse_root
     known = found.covariance if changes is None else found.covariance + changes.T @ changes
     information = fit.compressed.information(fit.weights).add(prior[:, :-1], prior[:, -1])
     free = root @ root.T @ (information.r.T @ information.z)  # without bounds, which would pull from the prior as well
-    alone = (prior[:, :-1] != 0.0).sum(axis=1) <= 1
-    of_links, of_terms = (prior[rows] for rows in (~alone, alone))
+    linked = prior[:, links].any(axis=1)
+    of_links, of_terms = prior[linked], prior[~linked]
     reach = [root.T @ some[:, :-1].T for some in (of_links, of_terms)]  # (p, m)
     between = reach[0].T @ reach[1]  # H of links and terms
     off = [1.0, 1.0]
@@ -430,17 +436,17 @@ def pulled(
 
 
 def with_correlated_errors_and_prior(
-    equations: LinearEquations, estimate: PhysicalEstimate, errors: CorrelatedErrors, changes: Array | None = None
+    problem: Problem, estimate: PhysicalEstimate, errors: CorrelatedErrors, changes: Array | None = None
 ) -> PhysicalEstimate:
     """For estimates that know their weights and their prior; changes: see ``pulled``."""
     assert estimate.weights is not None
     assert estimate.prior is not None
-    compressed, prior = equations.compressed, estimate.prior
+    compressed, prior = problem.compressed, estimate.prior
     information = compressed.information(estimate.weights).add(prior[:, :-1], prior[:, -1])
     root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(estimate.values))))
     every = np.arange(len(estimate.values))
     fit = LinearFit(compressed, estimate.values, estimate.weights, every, root)
-    found = pulled(equations, fit, prior, errors, changes)
+    found = pulled(problem, fit, prior, problem.of_links, errors, changes)
     further = f"the prior is off by {found.off[0] ** 0.5:.2g} times that: so far the data pulled the estimate from it"
     return replace(
         estimate,

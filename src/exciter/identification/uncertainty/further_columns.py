@@ -117,7 +117,7 @@ class FurtherColumns(ABC):
         root = np.asarray(linalg.solve_triangular(information.r, np.eye(len(self.names))))
         values = root @ information.z
         fit = LinearFit(self.compressed, values, weights, np.arange(len(values)), root)
-        return values, pulled(self, fit, known, errors)
+        return values, pulled(self, fit, known, self.problem.of_links, errors)
 
     def values(self, weights: Array, prior: Array | None, further: Sequence[int]) -> Array:
         """The values alone, with some of the further columns; the others are left out."""
