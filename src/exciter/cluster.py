@@ -27,12 +27,15 @@ from exciter.workers import STOPPING_SIGNALS, Workers, one_interrupt
 Result = TypeVar("Result")
 LOCAL = "local"
 LOCAL_FORM = re.compile(rf"{LOCAL}(?::([1-9]\d{{0,3}}))?")
+MOST_LOCAL_WORKERS = 9999  # of the form
 ADDRESS_FORM = re.compile(r"(tcp|tls|ws|wss)://[^\s/]+(/\S*)?")
 USUAL_LOCAL_WORKERS = 2
 CONNECTION_PATIENCE_S = 20.0  # [s] until which a scheduler must answer
 LOOK_INTERVAL_S = 0.5  # [s] between two looks at whether the scheduler is there, and whether workers joined
 TASKS_PER_WORKER = 2  # one more than runs: nobody waits for the one who hands tasks out
 REMEMBERED_OBJECTS = 8  # that a worker keeps, of those it was given
+#: those that Dask gives a level of their own, and what they build on
+LOGGERS = ("distributed", "distributed.client", "distributed.gc", "asyncio", "tornado.application")
 DASK_NEEDED = "a cluster needs Dask, which is not installed; pip install 'exciter[cluster]'"
 
 
@@ -51,7 +54,7 @@ class Cluster(Workers):
         ):
             raise ExciterError(
                 f"the cluster is {shown(self.address)}; give the address of a Dask scheduler (tcp://host:8786), "
-                f"{LOCAL}, or {LOCAL}:4 for so many workers on this machine"
+                f"{LOCAL}, or {LOCAL}:4 for so many workers on this machine (1 … {MOST_LOCAL_WORKERS})"
             )
 
     @property
@@ -94,7 +97,7 @@ class Cluster(Workers):
     def _connected(self, stack: ExitStack) -> Any:
         distributed, dask = _library("distributed"), _library("dask")
         # Errors are told in one line here; what Dask logs as connections go comes beside it, and helps nobody.
-        for name in ("distributed", "asyncio", "tornado.application"):
+        for name in LOGGERS:
             stack.enter_context(_silent(logging.getLogger(name)))
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         address: Any = self.address
@@ -140,7 +143,7 @@ class Cluster(Workers):
                     under_way.discard(future)
                     yield _result(future)
         except Exception as error:
-            raise _told(error, self.address) from None
+            raise _told(error, client, self.address) from None
         finally:
             with suppress(Exception):
                 client.cancel(list(under_way), force=True)
@@ -271,15 +274,20 @@ def _refuse_lost(client: Any) -> None:
         raise _Gone
 
 
-def _told(error: Exception, address: str) -> Exception:
+def _told(error: Exception, client: Any, address: str) -> Exception:
     """In one line, where it is of the cluster; an error of the task itself stays what it is."""
+    if isinstance(error, ExciterError):
+        return error
     distributed = _library("distributed")
     if isinstance(error, distributed.KilledWorker):
         return ExciterError(
             f"workers of {address} died again and again ({error.allowed_failures + 1} times) with the same task, most "
             "often because memory ran out: give them more, or smaller parts"
         )
-    if isinstance(error, (_Gone, distributed.client.FutureCancelledError, distributed.client.FuturesCancelledError)):
+    # Who loses the connection while a result arrives hears of a closed stream.
+    of_client = distributed.client.FutureCancelledError, distributed.client.FuturesCancelledError
+    lost = _Gone, *of_client, distributed.comm.CommClosedError
+    if isinstance(error, lost) or client.status != "running":
         return ClusterLost(f"the scheduler at {address} is gone, and with it what was under way there")
     if isinstance(error, ImportError) or "deserialization" in str(error):
         return ExciterError(f"a worker of {address} cannot run this ({error}); install the same exciter there")

@@ -23,6 +23,8 @@ from exciter.errors import ExciterError, RecordingError, shown
 from exciter.files import is_plain, path_of
 
 URL_FORM = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+#: a name and password with /, ? or # in it as they are: what follows the colon is no port, and an @ comes later
+UNESCAPED_USER = re.compile(r"^([^:/]+://)[^/?#@:[]*:(?!\d*(?:[/?#]|$))[^@/?#]*[/?#].*@")
 WEB_SCHEMES, NOT_FOUND = ("http", "https"), 404
 #: whose content is given as it is; others of fsspec compute, join, or look into other files
 READ_SCHEMES = (*WEB_SCHEMES, "file", "s3", "gs", "abfs", "az", "hf", "ftp", "sftp", "smb", "hdfs", "webhdfs")
@@ -51,6 +53,7 @@ def address(given: str | Path) -> str:
     """For messages and results: a path as it is, a URL without its secrets. Queries that differ stay different."""
     if not isinstance(given, str) or not is_url(given):
         return str(given)
+    given = UNESCAPED_USER.sub(r"\1", given)
     bare, mark, secret = given.partition("?")
     scheme, _, rest = bare.partition("://")
     host, slash, path = rest.partition("/")
@@ -166,6 +169,9 @@ def _room(cache: Path, size: int) -> int:
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     copies = {one: _used(one) for one in cache.iterdir()}
     total = sum(taken for _, taken in copies.values())
+    possible = min(MOST_CACHED_BYTES, total + shutil.disk_usage(cache).free)
+    if size > possible:  # before anything goes for nothing
+        raise _too_large(possible)
     for oldest in sorted(copies, key=copies.__getitem__):
         if total + size > MOST_CACHED_BYTES:
             shutil.rmtree(oldest, ignore_errors=True)

@@ -1,5 +1,6 @@
 """Dask in the place of processes: the same answers, workers may die, and a scheduler that is lost loses nothing."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -282,6 +283,22 @@ def test_a_lost_scheduler_is_one_line_and_what_was_reached_is_kept(scheduler, tm
     assert sorted(again.over(sleeping, [(0,), (1,)])) == [0, 1]
     again.discard()
     assert not kept.folder.exists()
+
+
+def test_a_scheduler_lost_while_a_result_arrives_is_lost(cluster, monkeypatch):
+    from distributed.comm import CommClosedError
+
+    def cut_off(future) -> None:
+        raise CommClosedError("Stream is closed")
+
+    monkeypatch.setattr("exciter.cluster._result", cut_off)
+    with pytest.raises(ClusterLost, match="is gone"):
+        list(cluster.over(sleeping, [(0,)]))
+
+
+def test_what_dask_logs_is_not_shown(cluster):
+    names = ("distributed", "distributed.client", "distributed.gc")
+    assert not any(logging.getLogger(name).isEnabledFor(logging.CRITICAL) for name in names)
 
 
 def test_a_design_that_lost_its_scheduler_goes_on(scheduler, tmp_path, monkeypatch):

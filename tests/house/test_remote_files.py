@@ -152,6 +152,27 @@ def test_every_command_with_logs_refuses_a_url_in_one_line(tmp_path, capsys):
         assert "is no URL that logs are read from" in line
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("base", "{url}"),
+        ("identify", ROBOT, "log.npz", "-o", "{url}"),
+        ("identify", ROBOT, "log.npz", "-o", "out", "--config", "{url}"),
+        ("identify", ROBOT, "log.npz", "-o", "out", "--planned", "{url}"),
+        ("validate", "{url}", "log.npz"),
+        ("fleet", "{url}", "-o", "out"),
+    ],
+)
+def test_what_is_no_log_has_a_path(words, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*(word.format(url="https://someone:hunter2@host/a.yaml?hunter2") for word in words)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is a URL; only logs are read from there: give a path" in line
+    assert "https://host/a.yaml" in line
+    assert "hunter2" not in line
+    assert not list(tmp_path.iterdir())
+
+
 def samples_read(file: LogFile, cache: str) -> tuple[int, int]:
     """By a worker, with a cache of its own: how many, and how many files it fetched."""
     os.environ[CACHE_VARIABLE] = cache
@@ -222,6 +243,7 @@ def test_copies_are_bounded(server, cache, monkeypatch):
     monkeypatch.setattr(remote_files, "MOST_CACHED_BYTES", size // 2)
     with pytest.raises(RecordingError, match=r"larger than the .* GB that copies may have here"):
         local_file(f"{server.url}/log1.npz")
+    assert [path.name for path in cache.rglob("*.npz")] == ["log2.npz"]  # nothing goes for what has no room anyway
 
 
 def test_a_server_that_sends_more_than_it_says_is_stopped(server, cache, monkeypatch):
@@ -241,6 +263,10 @@ def test_a_server_that_sends_more_than_it_says_is_stopped(server, cache, monkeyp
 
 def test_addresses_have_no_secrets():
     assert address("https://someone:hunter2@host:1/a/b.npz#x") == "https://host:1/a/b.npz"
+    for password in ("hunter/2", "hunter?2", "hunter#2"):  # as they are, which no URL allows
+        assert address(f"https://someone:{password}@host:1/a/b.npz") == "https://host:1/a/b.npz"
+    for whole in ("https://host:80/a@b/c", "https://[::1]:80/a@b", "hf://datasets/a/b@main/c.npz"):
+        assert address(whole) == whole
     assert address("https://host/log?a=1") != address("https://host/log?a=2")
     assert address(Path("logs/a.npz")) == "logs/a.npz"
     assert place_of("logs/a.npz", "the log") == Path("logs/a.npz")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from exciter import __version__
 from exciter.errors import did_you_mean, shown, visible
-from exciter.remote_files import place_of
+from exciter.remote_files import address, is_url, place_of
 from exciter_papers import NAMES
 
 MOST_COUNTED_DIGITS = 18
@@ -22,11 +22,24 @@ MOST_COUNTED_DIGITS = 18
 # -- what values are: argparse shows the message -----------------------------------------------------------------------
 
 
+def here(text: str) -> Path:
+    """A path. A URL would be taken for one, and its password stand in a message or in the name of a folder."""
+    if is_url(text):
+        raise argparse.ArgumentTypeError(f"{shown(address(text))} is a URL; only logs are read from there: give a path")
+    return Path(text)
+
+
 def place(text: str) -> Path:
     """Where something is to be written."""
     if not text.strip():
         raise argparse.ArgumentTypeError("-o is empty; give a name")
-    return Path(text)
+    return here(text)
+
+
+def robot(text: str) -> str:
+    """A path, or a name."""
+    here(text)
+    return text
 
 
 def log(text: str) -> str | Path:
@@ -71,7 +84,8 @@ def level(text: str) -> float:
 
 #: by the flag, or by what a value is called in the help
 VALUE_KINDS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("F", "DIR", "TRAJECTORY", "PLAN"), Path),
+    **dict.fromkeys(("F", "DIR", "TRAJECTORY", "PLAN"), here),
+    "ROBOT": robot,
     "LOG": log,
     **dict.fromkeys(("K", "J"), partial(whole, least=1)),
     "S": whole,

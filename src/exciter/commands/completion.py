@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
 import shtab
 
-from exciter.commands.arguments import parser
+from exciter.commands.arguments import here, parser
 from exciter.excitation.criteria.weighted_sums import SUFFICIENT_CRITERIA
 from exciter.excitation.files.trajectory_files import TO_DESIGN
 from exciter.identification.estimators.registry import ESTIMATORS
@@ -33,8 +32,8 @@ def described() -> argparse.ArgumentParser:
     commands = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
     for command in commands.choices.values():
         for action in command._actions:
-            if action.option_strings and action.dest in WORDS and action.type is not Path:
+            if action.option_strings and action.dest in WORDS and action.type is not here:
                 action.choices = tuple(WORDS[action.dest])
-            elif action.type is Path or action.dest == "robot":
+            elif action.type is here or action.dest == "robot":
                 action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
     return top
