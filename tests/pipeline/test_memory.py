@@ -28,7 +28,7 @@ from exciter.identification.estimators.least_squares import WeightedLeastSquares
 from exciter.identification.formulations.dynamic import InverseDynamic
 from exciter.identification.information.problem import Problem
 from exciter.identification.runs import run as runs
-from exciter.identification.runs.run import LongLog, Run
+from exciter.identification.runs.run import SAMPLE_BYTES, LongLog, Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.notes import texts
 from exciter.parameters.terms import Coulomb, Dahl, Offset, RotorInertia, Viscous
@@ -65,8 +65,9 @@ def peak(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def long_log(recording: Recording, **settings) -> LongLog:
-    return LongLog.of(lambda: recording.chunks(CHUNK), "long", MODEL, Repairs(**settings))
+def long_log(recording: Recording, sample_bytes: int = SAMPLE_BYTES, **settings) -> LongLog:
+    chunks = lambda: recording.chunks(CHUNK)  # noqa: E731
+    return LongLog.of(chunks, "long", MODEL, Repairs(**settings), sample_bytes=sample_bytes)
 
 
 # -- repairs -----------------------------------------------------------------------------------------------------------
@@ -147,10 +148,9 @@ def test_a_long_log_that_repeats_is_averaged_over_its_periods():
     assert found.sample is None
 
 
-def test_samples_of_a_long_log_are_bounded_and_spread(monkeypatch):
-    monkeypatch.setattr(runs, "SAMPLE_BYTES", 100_000)
+def test_samples_of_a_long_log_are_bounded_and_spread():
     recording = recorded(12_000)
-    log = long_log(recording)
+    log = long_log(recording, sample_bytes=100_000)
     kept = log.sample
     assert 0.5e5 < sum(getattr(kept, name).nbytes for name in ("time", *kept.everything)) <= 1e5
     assert np.histogram(kept.time, 4, (0.0, 60.0))[0].min() > 0
@@ -160,12 +160,11 @@ def test_samples_of_a_long_log_are_bounded_and_spread(monkeypatch):
     assert sum(map(len, run.bounded.parts)) < sum(map(len, run.parts)) / 3
 
 
-def test_memory_of_estimation_does_not_grow_with_the_log(monkeypatch):
+def test_memory_of_estimation_does_not_grow_with_the_log():
     """From pieces of the log to the estimate; samples would take 56 B a row, friction that remembers more."""
-    monkeypatch.setattr(runs, "SAMPLE_BYTES", 200_000)
     peaks, sizes = [], (30_000, 60_000)
     for samples in sizes:
-        run = long_log(recorded(samples)).run(ROUTE)
+        run = long_log(recorded(samples), sample_bytes=200_000).run(ROUTE)
         problem = Problem(MODEL, (run,), InverseDynamic(ParallelFilter()))
         peaks.append(peak(lambda p=problem: WeightedLeastSquares().estimate(replace(p))))
     assert (peaks[1] - peaks[0]) / (sizes[1] - sizes[0]) < 10.0
