@@ -33,6 +33,12 @@ def writable(*arrays: Array) -> tuple[Array, ...]:
     return tuple(a if a.flags.carray and a.dtype == np.float64 else np.array(a, np.float64, order="C") for a in arrays)
 
 
+@lru_cache(maxsize=32)
+def every_column(bodies: int) -> ColumnLayout:
+    """All inertial columns of W; made once, for W of a thousand samples takes no longer than ten times this."""
+    return ColumnLayout.select(bodies, (), np.arange(10 * bodies))
+
+
 def _geometry(chain: Chain) -> tuple[Any, ...]:
     return chain.parent, chain.prismatic, chain.rotation, chain.origin, chain.gravity, chain.first
 
@@ -63,8 +69,8 @@ class NumbaEngine(NumpyEngine):
     def regressor(self, chain: Chain, q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Array:
         n, samples = q.shape
         out = np.zeros((n, n, 10, samples)) if out is None else out
-        every, none = ColumnLayout.select(n, (), np.arange(10 * n)), np.empty((0, samples))
-        self.columns(RowBatch(chain, every, none, np.ones(n), q, qd, qdd), out.reshape(n, 10 * n, samples))
+        terms, weights = np.empty((0, samples)), np.ones(n)
+        self.columns(RowBatch(chain, every_column(n), terms, weights, q, qd, qdd), out.reshape(n, 10 * n, samples))
         return out
 
     def torque(self, chain: Chain, inertias: Array, q: Array, qd: Array, qdd: Array) -> Array:

@@ -291,13 +291,16 @@ class Fourier(Trajectory):
 
     def basis(self, time: Array, order: int = 2) -> tuple[Array, ...]:
         omega = 2.0 * np.pi / self.period * np.array(self.numbers)
-        sin, cos = np.sin(np.outer(time, omega)), np.cos(np.outer(time, omega))
-        of_a, of_b = (sin, cos, -sin, -cos), (-cos, sin, cos, -sin)  # derivatives of sin and −cos, in turn
-        offset = np.ones((len(time), 1)), np.zeros((len(time), 1))
-        return tuple(
-            np.hstack([of_a[k % 4] * omega ** (k - 1), of_b[k % 4] * omega ** (k - 1), offset[k > 0]])
-            for k in range(order + 1)
-        )
+        phase, h = np.outer(time, omega), len(self.numbers)
+        sin, cos = np.sin(phase), np.cos(phase)
+        turns = (sin, 1.0), (cos, 1.0), (sin, -1.0), (cos, -1.0)  # derivatives of the sine, in turn
+        found = np.empty((order + 1, len(time), 2 * h + 1))
+        for k, basis in enumerate(found):
+            (of_a, sign_a), (of_b, sign_b) = turns[k % 4], turns[(k - 1) % 4]  # of sin, of −cos
+            np.multiply(of_a, sign_a * omega ** (k - 1), out=basis[:, :h])
+            np.multiply(of_b, sign_b * omega ** (k - 1), out=basis[:, h : 2 * h])
+            basis[:, -1] = k == 0
+        return tuple(found)
 
     def curve(self, delta: ArrayLike) -> Curve:
         delta = as_coefficients(delta, self.coefficients)

@@ -133,7 +133,8 @@ def motion(trajectory: Trajectory, delta: ArrayLike, time: Array) -> Motion:
 
 def pullback(trajectory: Trajectory, time: Array, gradient: MotionGradient) -> Array:
     """Gradient with respect to the coefficients (n, c), from that with respect to every sample at these times."""
-    return np.vstack([gradient.q, gradient.qd, gradient.qdd]).T @ np.vstack(trajectory.basis(time))
+    bars = gradient.q, gradient.qd, gradient.qdd
+    return np.asarray(sum(bar.T @ basis for bar, basis in zip(bars, trajectory.basis(time), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
