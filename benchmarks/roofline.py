@@ -122,7 +122,8 @@ def main() -> None:
         took = seconds(work, rounds) / SAMPLES
         print(f"{name:16}{count:>12.0f}{1e6 * took:>11.3f}{count / took / 1e9:>9.1f}{count / took / peak:>9.0%}")
     written = 8 * 10 * pairs
-    print(f"W writes {written} bytes a sample: {written / bandwidth['in memory'] * 1e6:.3f} µs if memory did nothing else")
+    least = 1e6 * written / bandwidth["in memory"]
+    print(f"W writes {written} bytes a sample: {least:.3f} µs if memory did nothing else")
 
 
 if __name__ == "__main__":
