@@ -21,6 +21,7 @@ from exciter.identification.actuators.drive_simulator import (
     DriveSimulator,
     Stretch,
     drive_simulator,
+    integrator_remark,
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
@@ -234,7 +235,8 @@ def fit_actuators(
         covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     holds = hold_remark(numbers, interval, std) if held_step(settings, simulator) is None else ()
-    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *holds)
+    of_step = step_remark(simulator, numbers, fitted.x, std)
+    of_simulator = (*integrator_remark(robot, simulator), *of_step, *holds)
     return ActuatorFit(
         robot=robot,
         settings=settings,
