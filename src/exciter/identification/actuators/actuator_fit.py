@@ -34,7 +34,12 @@ from exciter.identification.actuators.shooting_fit import (
     ShootingProblem,
     first_speed,
 )
-from exciter.identification.actuators.structure import FoundStructure, structure_notes, wrong_structures
+from exciter.identification.actuators.structure import (
+    STRUCTURE_SUBJECT,
+    FoundStructure,
+    structure_notes,
+    wrong_structures,
+)
 from exciter.identification.actuators.structure_bias import structure_errors
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
@@ -401,7 +406,9 @@ def remarks(
         ]
         text = (
             "residuals last: they are no noise, but what armature, damping and dry friction do not describe, or gains "
-            f"and masses that are off; σ counts it (σ, of the motion, samples that say the same): {'; '.join(listed)}"
+            "and masses that are off; σ counts that they last, and how far the numbers are off by it only where a note "
+            f"'{STRUCTURE_SUBJECT}' names what is lacking (σ, of the motion, samples that say the same): "
+            f"{'; '.join(listed)}"
         )
         notes.append(warning("model error", text, joints=tuple(robot.joint_names[j] for j in lasting)))
     for one in found:
