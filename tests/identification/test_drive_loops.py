@@ -129,5 +129,8 @@ def test_an_integrator_that_is_not_simulated_is_told(tmp_path, stated):
     robot = ex.load(path)
     told = list(integrator_remark(robot, drive_simulator(robot, SimulatorSettings(), 1.0 / RATE)))
     assert [stated in one.text for one in told] == ([True] if stated in ("RK4", "implicit") else [])
+    path.write_text(path.read_text().replace("<worldbody>", '<option><flag eulerdamp="disable"/></option><worldbody>'))
+    without = list(integrator_remark(robot := ex.load(path), drive_simulator(robot, SimulatorSettings(), 1.0 / RATE)))
+    assert any("Euler without eulerdamp" in one.text for one in without) == (stated == "Euler")
     other = drive_simulator(robot, SimulatorSettings(integrator="implicitfast"), 1.0 / RATE)
     assert bool(list(integrator_remark(robot, other))) == (stated != "implicitfast")

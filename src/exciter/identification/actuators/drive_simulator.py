@@ -27,6 +27,7 @@ from exciter.identification.actuators.drive_numbers import Numbers
 from exciter.identification.actuators.moved_links import link_masses
 from exciter.notes import Note, warning
 from exciter.robot.coupling import LinearCoupling
+from exciter.robot.mjcf import is_off
 from exciter.robot.mjcf_model import compiled
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -322,6 +323,9 @@ def _options(robot: Robot) -> dict[str, Any]:
     spec = file.spec
     euler = spec.option.integrator == engine().mjtIntegrator.mjINT_EULER
     said = {word for option in root.findall("option") for word in option.attrib}
+    stated = next((one.get("integrator") for one in root.findall("option")[::-1] if "integrator" in one.attrib), None)
+    if euler and is_off(spec.option, engine().mjtDisableBit.mjDSBL_EULERDAMP):
+        stated = "Euler without eulerdamp"
     joints = {joint.name: joint for joint in spec.joints}
     friction = [
         (np.array(joints[name].solref_friction), np.array(joints[name].solimp_friction))
@@ -330,7 +334,7 @@ def _options(robot: Robot) -> dict[str, Any]:
     ]
     return {
         "integrator": "euler" if euler and "integrator" in said else "implicitfast",
-        "stated": next((o.get("integrator") for o in root.findall("option")[::-1] if o.get("integrator")), None),
+        "stated": stated,
         "step": float(spec.option.timestep) if "timestep" in said else None,
         "friction": friction if len(friction) == robot.n else [],
         "equalities": {
