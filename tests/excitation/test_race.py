@@ -1,10 +1,20 @@
 """Starts that cannot reach what the first few came to are given up, and no others."""
 
 import numpy as np
+import pytest
 
 import exciter as ex
 from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.track import OUTDONE_ITERATIONS, Track
+
+#: values of the iterations 6 to 50 or so above the bar [nats], of seeds 20 and 29
+UR10E = (
+    "100 91 76 64 51 47 42 40 40 38 38 37 35 34 31 30 29 27 25 24 23 23 22 21 21 20 19 19 18 18 18 17 16 16 15 15 15"
+)
+TX40 = (
+    "90.5 90.5 73.6 54.4 44.3 39.9 29.8 26.9 24.5 20.6 19 17.9 17.1 15.3 13.4 11.2 10.3 9.9 8.7 8.2 7.9 7.1 7.1 7 6.8 "
+)
+TX40 += "6 5.4 4.9 4.6 4.4 4.4 4.3 4.1 3.84 3.78 3.75 3.73 3.6 3.56 3.49"
 
 
 def iterations(values: list[float], bar: float) -> int:
@@ -26,8 +36,15 @@ def test_a_start_that_falls_fast_enough_goes_on():
 
 def test_one_that_has_come_to_rest_far_from_the_bar_is_given_up():
     values = [*np.linspace(0.0, -50.0, 20), *[-50.0] * 40]
-    assert OUTDONE_ITERATIONS < iterations(values, bar=-60.0) < 40
+    assert OUTDONE_ITERATIONS < iterations(values, bar=-60.0) < 50
     assert iterations(values, bar=-50.0) == 60  # it is there
+
+
+@pytest.mark.parametrize("above", [UR10E, TX40], ids=["ur10e", "tx40"])
+def test_those_that_won_in_the_end_go_on(above):
+    """Best starts of 16: they rest for a while far from the bar, which they pass by 2 and 3 nats in the end."""
+    values = [float(value) for value in above.split()]
+    assert iterations(values, bar=0.0) == len(values)
 
 
 def test_none_is_given_up_before_its_gain_is_known():

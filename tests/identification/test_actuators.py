@@ -234,6 +234,7 @@ def test_model_errors_of_all_joints_are_one_note(robot):
     (one,) = remarks(robot, SimpleNamespace(unknowns=()), fitted, (), (), [log])
     assert one.text.endswith(": a 2 mrad, 0.2 %, 50; b 0.5 mrad, 0.5 %, 30")
     assert one.numbers["joints"] == ("a", "b")
+    assert "how far the numbers are off by it only where a note 'structure' names what is lacking" in one.text
 
 
 def test_spread_of_a_population_by_its_likelihood():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from exciter.errors import ExciterError
 from exciter.identification.actuators.actuator_fit import cut, gains_of, whole
 from exciter.identification.actuators.actuator_settings import PositionControl, SimulatorSettings
 from exciter.identification.actuators.drive_numbers import drive_numbers
-from exciter.identification.actuators.drive_simulator import drive_simulator
+from exciter.identification.actuators.drive_simulator import drive_simulator, integrator_remark
 from exciter.identification.actuators.shooting_fit import ShootingProblem
 from support.driven_pendulum import ARMATURE, DAMPING, DOUBLE, FRICTION, RATE, noisy, settings
 
@@ -78,3 +79,58 @@ def test_gains_of_another_unit_are_one_line(robot, kp, tmp_path, monkeypatch, ca
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
     assert "WARNING" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_friction_is_scaled_as_in_the_file(tmp_path, held):
+    """Joints whose zero is another posture than the file's (``ref``): MuJoCo scales friction by the inertia in the
+    file's, which roll-outs have, too (1e-9; they were off by 1e-6), with a joint that follows and without."""
+    text = DOUBLE.replace('name="a"', 'name="a" ref="-25"').replace('name="b"', 'name="b" ref="50"')
+    if held:
+        body = '<body pos="0.2 0 0"><joint name="c" axis="0 1 0"/><inertial pos="0 0 0.1" mass="0.3" '
+        body += 'diaginertia="0.001 0.001 0.001"/></body></body></body></worldbody>'
+        text = text.replace("</body></body></worldbody>", body)
+        text = text.replace("</mujoco>", '<equality><joint joint1="c" joint2="b" polycoef="0 1"/></equality></mujoco>')
+    path = tmp_path / "double.xml"
+    path.write_text(text)
+    robot, log = ex.load(path), noisy(1, seconds=2.0)
+    numbers = drive_numbers(robot, asked := settings(), gains_of(robot, asked)).start
+    simulator, stretch = drive_simulator(robot, SimulatorSettings(), 1.0 / RATE), whole(log, 0)
+    found = simulator.roll(
+        simulator.with_numbers(numbers), numbers, np.concatenate([stretch.q[0], [0.0, 0.0]])[None], [stretch]
+    )[0]
+
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.iterations, model.opt.tolerance = 100, 1e-12
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    for j in range(2):
+        model.dof_armature[j], model.dof_damping[j] = numbers["armature"][j], numbers["damping"][j]
+        model.dof_frictionloss[j] = numbers["friction"][j]
+        model.actuator_gainprm[j, 0], model.actuator_biasprm[j, :3] = numbers["kp"][j], np.zeros(3)
+        model.actuator_biasprm[j, 1:3] = -numbers["kp"][j], -numbers["kd"][j]
+    data, apart = mujoco.MjData(model), round(1.0 / RATE / model.opt.timestep)
+    mujoco.mj_setConst(model, data)
+    mujoco.mj_resetData(model, data)
+    data.qpos[:2], data.qvel[:], there = stretch.q[0], 0.0, list[np.ndarray]()
+    if held:
+        data.qpos[2] = data.qpos[1] + model.qpos0[2] - model.qpos0[1]
+    for tick in range(apart * len(log.time)):
+        if tick % apart == 0:
+            there.append(data.qpos[:2].copy())
+        data.ctrl[:] = [np.interp(tick * model.opt.timestep, log.time, log.command[:, j]) for j in range(2)]
+        mujoco.mj_step(model, data)
+    assert np.abs(found - np.array(there)).max() < 1e-9
+
+
+@pytest.mark.parametrize("stated", ["RK4", "implicit", "implicitfast", "Euler"])
+def test_an_integrator_that_is_not_simulated_is_told(tmp_path, stated):
+    path = tmp_path / "double.xml"
+    path.write_text(DOUBLE.replace('"implicitfast"', f'"{stated}"'))
+    robot = ex.load(path)
+    told = list(integrator_remark(robot, drive_simulator(robot, SimulatorSettings(), 1.0 / RATE)))
+    assert [stated in one.text for one in told] == ([True] if stated in ("RK4", "implicit") else [])
+    path.write_text(path.read_text().replace("<worldbody>", '<option><flag eulerdamp="disable"/></option><worldbody>'))
+    without = list(integrator_remark(robot := ex.load(path), drive_simulator(robot, SimulatorSettings(), 1.0 / RATE)))
+    assert any("Euler without eulerdamp" in one.text for one in without) == (stated == "Euler")
+    other = drive_simulator(robot, SimulatorSettings(integrator="implicitfast"), 1.0 / RATE)
+    assert bool(list(integrator_remark(robot, other))) == (stated != "implicitfast")

@@ -13,7 +13,7 @@ ReportValue = Callable[[int, float], None]  # number of an iteration, value of t
 LARGEST_REPAIR_SHARE = 0.3  # of the time of a start that is kept free for the repair of its motion
 REPAIR_ITERATIONS = 12  # iterations after margins have grown
 RESERVED_CERTIFICATES = 2  # for which a search or a repair stops in time: of the motion, and of one that shrinks
-OUTDONE_ITERATIONS = 15  # over which the gain of a start is taken, and granted to it once more
+OUTDONE_ITERATIONS = 25  # over which the gain of a start is taken, and granted to it once more; see docs/speed.md
 
 
 class Track:

@@ -21,6 +21,7 @@ from exciter.identification.actuators.drive_simulator import (
     DriveSimulator,
     Stretch,
     drive_simulator,
+    integrator_remark,
     refuse_others,
 )
 from exciter.identification.actuators.linear_start import linear_start
@@ -33,7 +34,12 @@ from exciter.identification.actuators.shooting_fit import (
     ShootingProblem,
     first_speed,
 )
-from exciter.identification.actuators.structure import FoundStructure, structure_notes, wrong_structures
+from exciter.identification.actuators.structure import (
+    STRUCTURE_SUBJECT,
+    FoundStructure,
+    structure_notes,
+    wrong_structures,
+)
 from exciter.identification.actuators.structure_bias import structure_errors
 from exciter.identification.actuators.untold import combinations, known_before
 from exciter.identification.information.estimate import (
@@ -234,7 +240,8 @@ def fit_actuators(
         covariance = covariance + structure_errors(problem, fitted, structures, wholes, firsts, weight)
     std = np.sqrt(np.diag(covariance)) * numbers.slopes(fitted.x)
     holds = hold_remark(numbers, interval, std) if held_step(settings, simulator) is None else ()
-    of_simulator = (*step_remark(simulator, numbers, fitted.x, std), *holds)
+    of_step = step_remark(simulator, numbers, fitted.x, std)
+    of_simulator = (*integrator_remark(robot, simulator), *of_step, *holds)
     return ActuatorFit(
         robot=robot,
         settings=settings,
@@ -399,7 +406,9 @@ def remarks(
         ]
         text = (
             "residuals last: they are no noise, but what armature, damping and dry friction do not describe, or gains "
-            f"and masses that are off; σ counts it (σ, of the motion, samples that say the same): {'; '.join(listed)}"
+            "and masses that are off; σ counts that they last, and how far the numbers are off by it only where a note "
+            f"'{STRUCTURE_SUBJECT}' names what is lacking (σ, of the motion, samples that say the same): "
+            f"{'; '.join(listed)}"
         )
         notes.append(warning("model error", text, joints=tuple(robot.joint_names[j] for j in lasting)))
     for one in found:

@@ -109,7 +109,8 @@ def described_control(robot: Robot) -> DescribedControl:
     spec = file.spec
     clamped = not is_off(spec.option, mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL)
     kp, kd, why = nothing.copy(), nothing.copy(), dict[str, str]()
-    refs, joints = _refs(file, robot), {joint.name: joint for joint in file.spec.joints}
+    stated, joints = joint_refs(file), {joint.name: joint for joint in file.spec.joints}
+    refs = np.array([stated.get(name, 0.0) for name in robot.joint_names])
     uneven, commands = dict[str, tuple[float, float]](), free.copy()
     for j, name in enumerate(robot.joint_names):
         own = [a for a in spec.actuators if driven_joint(a) == name and not _switched_off(a, spec.option)]
@@ -154,10 +155,9 @@ def no_position_control(actuator: Any) -> str:
     return ""
 
 
-def _refs(file: CompiledMjcf, robot: Robot) -> Array:
-    """(n,) positions of the joints where the file has the bodies [rad, m]."""
-    found = {joint.name: float(joint.ref) * _unit(file, joint) for joint in file.spec.joints}
-    return np.array([found.get(name, 0.0) for name in robot.joint_names])
+def joint_refs(file: CompiledMjcf) -> dict[str, float]:
+    """Positions of the joints where the file has the bodies [rad, m]."""
+    return {joint.name: float(joint.ref) * _unit(file, joint) for joint in file.spec.joints}
 
 
 def _unit(file: CompiledMjcf, joint: Any) -> float:

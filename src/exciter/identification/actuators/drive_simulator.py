@@ -22,9 +22,12 @@ import numpy as np
 from exciter.errors import RobotError
 from exciter.experiment.virtual.plant import STIFF_SOLIMP, body_tree, engine
 from exciter.identification.actuators.actuator_settings import SimulatorSettings
+from exciter.identification.actuators.control_law import joint_refs
 from exciter.identification.actuators.drive_numbers import Numbers
 from exciter.identification.actuators.moved_links import link_masses
+from exciter.notes import Note, warning
 from exciter.robot.coupling import LinearCoupling
+from exciter.robot.mjcf import is_off
 from exciter.robot.mjcf_model import compiled
 from exciter.robot.robot import Robot
 from exciter.robot.xml_safety import parse_xml
@@ -64,7 +67,7 @@ class Rolled:
 class DriveSimulator:
     """model: MuJoCo's, with one affine actuator per joint; dof (n,): where MuJoCo has the joints, tree (bodies,): where
     it has all that moves. links (n,): where it has the bodies of the joints; loads: by joint, where their payloads.
-    step [s]."""
+    step [s]. refs (bodies,): positions that the description's file begins at, by which MuJoCo scales friction."""
 
     robot: Robot
     model: Any
@@ -73,6 +76,7 @@ class DriveSimulator:
     links: Index
     loads: Mapping[int, int]
     step: float
+    refs: Array
 
     @property
     def n(self) -> int:
@@ -119,7 +123,17 @@ class DriveSimulator:
         if softness is not None:
             model.dof_solimp[:, :2] = softness
         mujoco.mj_setConst(model, mujoco.MjData(model))  # what friction is scaled by follows the rotors and masses
+        if self.refs.any():
+            self._scale_friction(model)
         return model
+
+    def _scale_friction(self, model: Any) -> None:
+        """By (M⁻¹)_jj with the joints at their ``refs``: there the file has its zero, here it is where joints are 0."""
+        mujoco, data, inverse = engine(), engine().MjData(model), np.eye(model.nv)
+        data.qpos[self.tree] = self.refs
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+        model.dof_invweight0[:] = np.diag(inverse)
 
     def roll(self, model: Any, numbers: Numbers, states: Array, stretches: Sequence[Stretch]) -> list[Array]:
         """What the encoder would say (N, n) at the instants of each stretch, from states (S, 2 n) of encoder position
@@ -256,7 +270,20 @@ def drive_simulator(
         model.dof_solref[j], model.dof_solimp[j] = solref, solimp
     links = np.array([int(model.jnt_bodyid[model.dof_jntid[k]]) for k in dof], dtype=np.int64)
     loads = {j: int(model.body(f"load{j}").id) for j in places or {}}
-    return DriveSimulator(robot, model, dof, tree, links, loads, float(step))
+    refs = np.array([own["refs"].get(name, 0.0) for name in robot.tree_names])
+    return DriveSimulator(robot, model, dof, tree, links, loads, float(step), refs)
+
+
+def integrator_remark(robot: Robot, simulator: DriveSimulator) -> Iterator[Note]:
+    """That the robot's MJCF asks for another integrator than the one that is simulated."""
+    stated = _options(robot)["stated"]
+    if stated is not None and stated.lower() != simulator.integrator:
+        yield warning(
+            "integrator",
+            f"the MJCF asks for {stated}, simulated is {simulator.integrator}: the numbers are those that make "
+            f"this one move as the robot did, and the file that is written, which keeps {stated}, may move otherwise; "
+            "write the integrator that you train with into the file, Euler or implicitfast",
+        )
 
 
 def _hold_followers(spec: Any, robot: Robot, described: Mapping[str, tuple[Array, Array]], step: float) -> None:
@@ -279,15 +306,26 @@ def _hold_followers(spec: Any, robot: Robot, described: Mapping[str, tuple[Array
 
 def _options(robot: Robot) -> dict[str, Any]:
     """Integrator, step and how hard friction and equalities are, of the robot's MJCF where it has one."""
-    nothing: dict[str, Any] = {"integrator": "implicitfast", "step": None, "friction": [], "equalities": {}}
+    nothing: dict[str, Any] = {
+        "integrator": "implicitfast",
+        "stated": None,
+        "step": None,
+        "friction": [],
+        "equalities": {},
+        "refs": {},
+    }
     if robot.file is None or robot.file.suffix.lower() not in (".xml", ".mjcf"):
         return nothing
     root = parse_xml(robot.file)
     if root.tag != "mujoco":
         return nothing
-    spec = compiled(root, robot.file, robot.file.parent).spec
+    file = compiled(root, robot.file, robot.file.parent)
+    spec = file.spec
     euler = spec.option.integrator == engine().mjtIntegrator.mjINT_EULER
     said = {word for option in root.findall("option") for word in option.attrib}
+    stated = next((one.get("integrator") for one in root.findall("option")[::-1] if "integrator" in one.attrib), None)
+    if euler and is_off(spec.option, engine().mjtDisableBit.mjDSBL_EULERDAMP):
+        stated = "Euler without eulerdamp"
     joints = {joint.name: joint for joint in spec.joints}
     friction = [
         (np.array(joints[name].solref_friction), np.array(joints[name].solimp_friction))
@@ -296,6 +334,7 @@ def _options(robot: Robot) -> dict[str, Any]:
     ]
     return {
         "integrator": "euler" if euler and "integrator" in said else "implicitfast",
+        "stated": stated,
         "step": float(spec.option.timestep) if "timestep" in said else None,
         "friction": friction if len(friction) == robot.n else [],
         "equalities": {
@@ -303,4 +342,5 @@ def _options(robot: Robot) -> dict[str, Any]:
             for one in spec.equalities
             if one.type == engine().mjtEq.mjEQ_JOINT
         },
+        "refs": joint_refs(file),
     }
