@@ -23,7 +23,7 @@ from exciter.robot.motion import Motion
 from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray, Index
 
-INTERVALS_PER_BLOCK = 1024  #: at a time: temporaries stay in the cache
+INTERVALS_PER_BLOCK = 2048  #: at a time: temporaries stay in the cache, and outweigh the calls that make them
 SPLIT_PARTS = 4  #: into which an interval is split
 BROKEN_ROW_ROUNDING = 1e-9  #: a row this far below zero is broken by more than rounding
 

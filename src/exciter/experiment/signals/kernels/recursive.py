@@ -64,8 +64,8 @@ def both_ways(samples, pad, sections, at_rest, first, step, out):
             for k in range(pad):
                 buffer[k * LANES + lane] = low - samples[start + lane, pad - k]
                 buffer[(pad + count + k) * LANES + lane] = high - samples[start + lane, count - 2 - k]
-        one_way(buffer, 0, 1, length, sections, at_rest, states)
-        one_way(buffer, length - 1, -1, length, sections, at_rest, states)
+        for entry, turn in ((0, 1), (length - 1, -1)):  # called with literals, it would be compiled for each of them
+            one_way(buffer, entry, turn, length, sections, at_rest, states)
         for k in range(out.shape[1]):
             for lane in range(here):
                 out[start + lane, k] = buffer[(pad + first + k * step) * LANES + lane]
