@@ -8,12 +8,13 @@ import pytest
 import exciter as ex
 from exciter.dynamics.dynamics import Dynamics
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import MotionError
 from exciter.experiment.virtual.control import FRICTION_FADE_SPEED, ComputedTorque
 from exciter.experiment.virtual.plant import build
 from exciter.experiment.virtual.true_parameters import TrueFriction, Truth
 from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.motion import Motion
-from support.loops import FOUR_BAR_POSTURE, four_bar, spatial_loop
+from support.loops import FOUR_BAR_POSTURE, four_bar, parallelogram, spatial_loop
 from support.paths import ROBOTS
 
 BENT = KinematicLoop("joint", ("l0", "carrier"), coefficients=(0.1, 0.5, 0.2, -0.1, 0.05))
@@ -73,3 +74,28 @@ def test_energy_is_kept_without_friction():
         plant.advance(plant.data)
     assert abs(plant.data.qpos[0] - 1.0) > 0.1
     assert np.ptp(energies) < 1e-7 * np.abs(energies).max()
+
+
+def cranked(robot, middle):
+    """4 s of a parallelogram: the crank within ± 0.15 rad of ``middle``, the shoulder within ± 0.05 rad of zero."""
+    trajectory = ex.Fourier(period=4.0, harmonics=2)
+    delta = np.zeros((robot.n, trajectory.coefficients))
+    turn = 2.0 * np.pi / trajectory.period
+    delta[:, :2] = turn * np.diag([0.0, 0.3]) + turn * np.array([[0.0, 0.1], [0.0, 0.0]])
+    delta[1, -1] = middle
+    return trajectory.curve(delta)
+
+
+def test_a_parallelogram_that_comes_flat_is_refused(tmp_path):
+    """There it may go on crossed, which samples beside that instant do not show."""
+    robot = parallelogram(tmp_path)
+    with pytest.raises(MotionError, match=r"loops.*singular"):
+        ex.simulate(robot, cranked(robot, 0.0713))
+    assert len(ex.simulate(robot, cranked(robot, 0.6), periods=1).recording) > 100
+
+
+def test_other_positions_that_loops_cannot_have_explain_no_log(tmp_path):
+    """Whether positions are exchanged, turned round or shifted is tried, also where these would open the loop."""
+    robot = parallelogram(tmp_path)
+    found = ex.inspect(robot, ex.simulate(robot, cranked(robot, 0.5), periods=2, seed=1))
+    assert found.usable

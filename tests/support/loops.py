@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from exciter.robot import load
 from exciter.robot.limits import Limits
 from exciter.robot.robot import Frame, Joint, Robot
 from exciter.robot.spatial import axis_rotation, from_pseudo_inertia
@@ -64,3 +65,38 @@ def spatial_loop(seed=3) -> Robot:
             joints.append(joint(f"{side}{k}", parent, at, turn(), kind, inertia=random_inertia(rng)))
     ends = [frame(name, body, rng.uniform(-0.2, 0.2, 3), turn()) for name, body in (("left", 5), ("right", 9))]
     return Robot("spatial loop", tuple(joints), frames=tuple(ends))
+
+
+PARALLELOGRAM = """
+<mujoco model="parallelogram">
+  <compiler angle="radian"/>
+  <worldbody>
+    <body pos="0 0 1">
+      <joint name="shoulder" axis="0 1 0" range="-0.8 0.8" damping="0.2" armature="0.02" frictionloss="0.3"/>
+      <inertial pos="0.15 0 0" mass="1.5" diaginertia="0.002 0.02 0.02"/>
+      <body pos="0.3 0 0">
+        <joint name="elbow" axis="0 1 0" range="-2.5 2.5"/>
+        <inertial pos="0.1 0 0" mass="0.9" diaginertia="0.001 0.01 0.01"/>
+        <site name="tail" pos="-0.08 0 0"/>
+      </body>
+    </body>
+    <body pos="0 0 1">
+      <joint name="crank" axis="0 1 0" range="-0.8 0.8" damping="0.2" armature="0.02" frictionloss="0.3"/>
+      <inertial pos="-0.04 0 0" mass="0.3" diaginertia="0.0005 0.001 0.001"/>
+      <body pos="-0.08 0 0">
+        <joint name="rod" axis="0 1 0" range="-2.5 2.5"/>
+        <inertial pos="0.15 0 0" mass="0.4" diaginertia="0.0003 0.004 0.004"/>
+        <site name="rod_end" pos="0.3 0 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <equality><connect site1="rod_end" site2="tail"/></equality>
+  <actuator><motor joint="shoulder" ctrlrange="-30 30"/><motor joint="crank" ctrlrange="-30 30"/></actuator>
+</mujoco>
+"""
+
+
+def parallelogram(folder) -> Robot:
+    """Two drives about one axis, open by 0.6 rad; flat, and from there on crossed or not, where both angles agree."""
+    (folder / "parallelogram.xml").write_text(PARALLELOGRAM)
+    return load(folder / "parallelogram.xml", posture={"crank": 0.6, "elbow": 0.6, "rod": -0.6})

@@ -303,7 +303,8 @@ def _couplings(found: _Gathered, source: str) -> tuple[tuple[Mimic, ...], dict[s
     bodies that are joined, and joints that follow on a curve."""
     if found.off(DISABLED.mjDSBL_EQUALITY, DISABLED.mjDSBL_CONSTRAINT):
         return (), {}, ()
-    mimics, still, loops = list[Mimic](), dict[str, float](), [*loops_of(found.file, source)]
+    bodies = [link.name for link in found.links if not link.hidden]
+    mimics, still, loops = list[Mimic](), dict[str, float](), [*loops_of(found.file, bodies, source)]
     for one in (one for one in found.file.spec.equalities if one.active and one.type == mujoco.mjtEq.mjEQ_JOINT):
         first, ratio, *bends = (float(c) for c in one.data[:5])
         if unknown := [name for name in (one.name1, one.name2) if name and name not in found.joints]:

@@ -6,6 +6,7 @@ or as its ``relpose`` says. How soft MuJoCo makes them (solref, solimp, torquesc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -19,12 +20,12 @@ from exciter.typing import Array
 
 EQUALITIES = mujoco.mjtEq
 LOOP_EQUALITIES = (EQUALITIES.mjEQ_CONNECT, EQUALITIES.mjEQ_WELD)
-WORLD_NAME = "world"
 
 
-def loops_of(file: CompiledMjcf, source: str) -> tuple[KinematicLoop, ...]:
-    """Of the active ones; what joins tendons or flexible bodies is refused."""
-    found, drawn = list[KinematicLoop](), _Drawn(file)
+def loops_of(file: CompiledMjcf, bodies: Sequence[str], source: str) -> tuple[KinematicLoop, ...]:
+    """Of the active ones; what joins tendons or flexible bodies is refused. bodies: what they are called here, in the
+    order of the file, the world first; in the file they need no names."""
+    found, drawn = list[KinematicLoop](), _Drawn(file, bodies)
     for one in (one for one in file.spec.equalities if one.active and one.type != EQUALITIES.mjEQ_JOINT):
         if one.type not in LOOP_EQUALITIES:
             problem = f"{source} ties '{one.name1 or '?'}' by the equality <{word_of(one.type)}>"
@@ -36,8 +37,8 @@ def loops_of(file: CompiledMjcf, source: str) -> tuple[KinematicLoop, ...]:
 class _Drawn:
     """Where bodies and sites are as the file draws them."""
 
-    def __init__(self, file: CompiledMjcf) -> None:
-        self.model, data = file.model, mujoco.MjData(file.model)
+    def __init__(self, file: CompiledMjcf, bodies: Sequence[str]) -> None:
+        self.model, self.names, data = file.model, bodies, mujoco.MjData(file.model)
         mujoco.mj_kinematics(self.model, data)
         self.places = [homogeneous(data.xmat[k].reshape(3, 3), data.xpos[k]) for k in range(self.model.nbody)]
 
@@ -57,9 +58,6 @@ class _Drawn:
         at = homogeneous(matrix(self.model.site_quat[index]), self.model.site_pos[index])
         return int(self.model.site_bodyid[index]), at
 
-    def name(self, body: int) -> str:
-        return str(self.model.body(body).name) or WORLD_NAME
-
 
 def _loop(one: Any, drawn: _Drawn, source: str) -> KinematicLoop:
     kind = word_of(one.type)
@@ -68,7 +66,7 @@ def _loop(one: Any, drawn: _Drawn, source: str) -> KinematicLoop:
     else:
         a, b = (drawn.body(name, source) for name in (one.name1, one.name2))
         at_a, at_b = _ends(one, kind, np.asarray(np.linalg.solve(drawn.places[a], drawn.places[b]), dtype=float))
-    return KinematicLoop(kind, (drawn.name(a), drawn.name(b)), places=(at_a, at_b))
+    return KinematicLoop(kind, (drawn.names[a], drawn.names[b]), places=(at_a, at_b))
 
 
 def _ends(one: Any, kind: str, between: Array) -> tuple[Array, Array]:

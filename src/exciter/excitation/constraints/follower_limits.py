@@ -40,9 +40,11 @@ class FollowerLimit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FollowerLimits:
-    """First row: closed (1) or not (−1), where there are loops; then the finite limits of what follows."""
+    """First row: closed (1) or not (−1), where there are loops; then the finite limits of what follows, where
+    ``limited``."""
 
     robot: Robot
+    limited: bool = True
 
     @classmethod
     def of(cls, robot: Robot) -> FollowerLimits | None:
@@ -67,7 +69,7 @@ class FollowerLimits:
     @cached_property
     def limits(self) -> tuple[FollowerLimit, ...]:
         found = list[FollowerLimit]()
-        for body in self.followers:
+        for body in self.followers if self.limited else ():
             own = self.robot.bodies[body].limits
             span = own.upper - own.lower if math.isfinite(own.upper - own.lower) else 2.0 * math.pi
             sides = [(0, own.lower, span, False), (0, own.upper, span, True)]

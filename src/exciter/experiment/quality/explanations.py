@@ -2,7 +2,8 @@
 that counts the other way, a zero elsewhere. The best change is found, made, and the search goes on from there.
 
 Changes are compared first with the description as it is, which is quick, then the best of each kind by what believable
-robots leave (``Believable``). A change must gain more than chance lets the best of all that were tried."""
+robots leave (``Believable``). A change must gain more than chance lets the best of all that were tried. Where other
+positions would open a closed loop they are none that a robot can have: such changes cost without end."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import numpy as np
 import scipy
 
 from exciter.dynamics.model import DynamicModel
+from exciter.errors import LoopError
 from exciter.experiment.quality.believable import LEAST_NOISE_SHARE, Believable, Believed, body_spread
 from exciter.experiment.quality.smoothed_log import CUTOFF_OVER_BAND, EffortRows, unexplained, unit_columns
 from exciter.experiment.quality.thresholds import Thresholds
@@ -206,8 +208,9 @@ class ChangeSearch:
         for candidates in (self.units, self.torque_changes, self.near_zeros, self.position_changes, self.far_zeros):
             done = False
             for kind, joints, then in candidates(now, before):
-                one = self.settled(then, joints[0], now, before) if kind == "zero" else None
-                if one is None and kind != "zero":
+                if kind == "zero":
+                    one = self.settled(then, joints[0], now, before)
+                else:
                     after = self.fit(then)
                     one = Change(kind, joints, then, before.cost - after.cost, after)
                 if one is not None:
@@ -284,13 +287,16 @@ class ChangeSearch:
             for kind, then in (("positions", positions), ("joints", Arranged(**back))):
                 kinds.setdefault(kind, []).append((own - self.alone(then), (i, j), then))
         best = ((kind, sorted(tried, key=lambda one: -one[0])[:TRIED_OF_A_KIND]) for kind, tried in kinds.items())
-        return [(kind, joints, then) for kind, some in best for _, joints, then in some]
+        return [(kind, joints, then) for kind, some in best for gain, joints, then in some if np.isfinite(gain)]
 
     def alone(self, a: Arranged) -> float:
-        """Cost of the description as it is."""
+        """Cost of the description as it is; infinite where loops do not close."""
         order, turn, m = list(a.order), np.array(a.turn), self.motion
         q, qd, qdd = (x[:, order] * turn for x in (m.q, m.qd, m.qdd))
-        torque = self.bodies.torque(Motion(m.time, q + np.array(a.shift), qd, qdd))
+        try:
+            torque = self.bodies.torque(Motion(m.time, q + np.array(a.shift), qd, qdd))
+        except LoopError:
+            return np.inf
         effort, least = self._efforts(a)
         left = [unexplained(self.bases[k], x) for k, x in zip(order, (effort - torque).T, strict=True)]
         return float(self.worth * np.log1p(np.mean(np.square(left), axis=1) / least).sum())
@@ -307,7 +313,10 @@ class ChangeSearch:
         angle, best = start.shift[j] - now.shift[j], None
         for _ in range(ZERO_STEPS):
             then = now._replace(shift=_with(now.shift, [j], [now.shift[j] + angle]))
-            after = self.fit(then)
+            try:
+                after = self.fit(then)
+            except LoopError:
+                break
             if best is None or after.cost < best[2].cost:
                 best = (angle, then, after)
             gain, step = next(self.scores(then, after, [j]))
@@ -333,10 +342,14 @@ class ChangeSearch:
         weights, known = believed.weights / here.samples, here.known(believed.weights, believed.strict)
         for j in joints:
             away = ZERO_STEP_RAD * np.eye(self.n)[j]
-            ends = [
-                self.bodies.dynamics.inverse_dynamics(Motion(m.time, m.q + d, m.qd, m.qdd), links)
-                for d in (away, -away)
-            ]
+            try:
+                ends = [
+                    self.bodies.dynamics.inverse_dynamics(Motion(m.time, m.q + d, m.qd, m.qdd), links)
+                    for d in (away, -away)
+                ]
+            except LoopError:  # at the edge of what they reach
+                yield 0.0, 0.0
+                continue
             slope = (ends[0] - ends[1]).T / (2.0 * ZERO_STEP_RAD)
             first, second, parts = 0.0, 0.0, [np.zeros(len(own)) for own, _ in here.rows]
             for i in np.flatnonzero(slope.any(axis=1)).tolist():  # of other limbs nothing changes
@@ -363,7 +376,10 @@ class ChangeSearch:
         share = (1.0 + 2.0 * np.cos(away) + 2.0 * np.cos(2.0 * away)) / 5.0  # (angles, 5)
         logged, found = left(m.q), list[tuple[float, int, float]]()
         for j in self.turning:
-            turned = (left(m.q + angle * np.eye(self.n)[j]) for angle in sampled[1:])
+            try:
+                turned = [left(m.q + angle * np.eye(self.n)[j]) for angle in sampled[1:]]
+            except LoopError:
+                continue
             five = np.stack([logged, *turned], axis=1)
             squares = np.einsum("ap,jpr,ar->aj", share, five @ five.mT / five.shape[-1], share, optimize=True)
             costs = np.log1p(np.maximum(squares, 0.0) / least).sum(axis=1)

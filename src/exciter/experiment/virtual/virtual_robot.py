@@ -15,6 +15,9 @@ import numpy as np
 
 from exciter import __version__
 from exciter.errors import ExciterError, MotionError
+from exciter.excitation.certificate.adaptive import certify
+from exciter.excitation.certificate.certificate import FAILURES
+from exciter.excitation.constraints.follower_limits import FollowerLimits
 from exciter.excitation.trajectories.curve import Curve
 from exciter.experiment.recording import About, Payload, Recording
 from exciter.experiment.recording.current_map import unmapped
@@ -109,12 +112,24 @@ class VirtualRobot:
     def believed(self) -> Robot:
         return true_parameters.believed(self.robot)[0]
 
+    def _refuse_open_loops(self, curve: Curve, todo: ExecutionPlan) -> None:
+        """Samples see loops that do not close. Between them a flat parallelogram may have gone on crossed, of which a
+        real one chooses neither: that loops follow throughout is proved."""
+        coupled_motion(self.robot, todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES)))
+        closure = FollowerLimits(self.robot, limited=False)
+        for limit in certify(self.robot, curve, [closure]).limits if closure.rows else ():
+            if limit.what == closure.rows[0].what and limit.status in FAILURES:
+                raise MotionError(
+                    f"loops are not proved to follow throughout this motion, at {limit.at:.4g} s: they are singular "
+                    "there, or nearly; keep away from it by limits"
+                )
+
     def run(self, curve: Curve, *, periods: int | None = None, seed: int = 0, progress: Progress = None) -> Simulated:
         """Execute a motion; seed: of noise, jitter and whatever else chance does to the log."""
         if curve.n != self.robot.n:
             raise MotionError(f"the motion moves {curve.n} joints; robot '{self.robot.name}' has {self.robot.n}")
         clock, todo = time.perf_counter(), motion_execution.plan(curve, periods)
-        coupled_motion(self.robot, todo.curve.motion(np.linspace(0.0, todo.curve.end, PATH_POSTURES)))  # loops close
+        self._refuse_open_loops(curve, todo)
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
