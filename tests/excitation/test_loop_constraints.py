@@ -29,7 +29,7 @@ from exciter.robot import Motion, Robot
 from exciter.robot.loop_assembly import KinematicLoop, with_loops
 from exciter.robot.loop_bounds import UNPROVED
 from support.certificates import even_spans, fourier, inside
-from support.loops import FOUR_BAR_POSTURE, four_bar, spatial_loop
+from support.loops import FOUR_BAR_POSTURE, four_bar, parallelogram, spatial_loop
 from support.paths import ROBOTS
 
 
@@ -218,3 +218,14 @@ def test_a_search_that_opens_a_loop_between_its_samples_goes_on_nearer():
 
 def far(share: float, centre: np.ndarray, y: np.ndarray) -> np.ndarray:
     return centre + share * (y - centre)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_a_search_starts_where_loops_have_room(seed, tmp_path):
+    """Flat, the parallelogram has the best of all limits, but cannot be moved: 0.1 mrad was all that was designed."""
+    robot = parallelogram(tmp_path).with_limits(velocity=3.0, acceleration=10.0)
+    model = DynamicModel(robot, (Viscous(),))
+    limits = FollowerLimits(robot), TorqueLimits(model)
+    objective = DesignObjective(model, DOptimality(), model.base.independent, np.ones(robot.n))
+    posture = Search(ex.Fourier(5.0, 4, at_rest=True), objective, limits, 200, seed).posture()
+    assert posture[1] - posture[0] > 0.05

@@ -25,6 +25,7 @@ from exciter.robot.robot import Robot
 from exciter.typing import Array, BoolArray
 
 CLOSED_ROW, OPEN_ROW = 1.0, -1.0  # of a loop that closes, and of one that does not
+FARTHER = 1.1  # times as far from the reference as a posture that has room
 FOLLOWER_LIMIT_KINDS = ("position", "velocity", "acceleration")  # by order of the derivative
 
 
@@ -115,6 +116,14 @@ class FollowerLimits:
             except LoopError:
                 return np.asarray(coupling.reach(motion.q)[1] >= 1.0)
         return np.ones(len(motion), dtype=bool)
+
+    def cramped(self, postures: Array) -> BoolArray:
+        """(N,): of postures (N, n), whether loops open, or become singular, a little farther from the reference."""
+        coupling = self.robot.coupling
+        if not isinstance(coupling, ClosedLoops):
+            return np.zeros(len(postures), dtype=bool)
+        farther = coupling.home + FARTHER * (postures - coupling.home)
+        return np.asarray(coupling.reach(farther)[1] < 1.0)
 
     def _values(self, moved: Coupled) -> Array:
         tree, out = moved.tree, np.full((len(self.rows), len(moved.tree)), CLOSED_ROW)

@@ -420,6 +420,11 @@ class NonlinearLimits:
         out[:, closed] = found
         return out
 
+    def cramped(self, postures: Array) -> BoolArray:
+        """(N,): of postures (N, n), where loops cannot move on."""
+        found = [one.cramped(postures) for one in self.constraints if isinstance(one, FollowerLimits)]
+        return np.asarray(np.any([np.zeros(len(postures), dtype=bool), *found], axis=0))
+
     def _closed(self, motion: Motion) -> BoolArray:
         """(N,): where all constraints can be asked."""
         loops = [one.closed(motion) for one in self.constraints if isinstance(one, FollowerLimits)]

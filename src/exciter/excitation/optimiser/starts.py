@@ -28,23 +28,25 @@ START_CLEARANCE = 0.02  # of a start, beyond the margins of the nonlinear limits
 
 def posture_with_clearance(limits: JointLimits, nonlinear: NonlinearLimits, seed: int) -> Array | int:
     """(n,): the middle of the ranges if all limits hold there at rest with clearance, else the best random one; the
-    number of the row that fails most often where no posture keeps the limits."""
+    number of the row that fails most often where no posture keeps the limits. Where loops are about to become singular
+    no row says so, and nothing can move: such postures come last."""
     low, high = limits.lower[0], limits.upper[0]
     middle: Array = 0.5 * (low + high)
     first = limits.variables.kept_locked(middle[None])
-    if (nonlinear.at(Motion.at(first)) - nonlinear.margins[:, None]).min(initial=np.inf) > 2.0 * START_CLEARANCE:
+    roomy = (nonlinear.at(Motion.at(first)) - nonlinear.margins[:, None]).min(initial=np.inf) > 2.0 * START_CLEARANCE
+    if roomy and not nonlinear.cramped(first).any():
         return np.asarray(first[0])
     random = np.random.default_rng(seed).uniform(0.05, 0.95, (RANDOM_POSTURES, len(low)))
     candidates = limits.variables.kept_locked(np.vstack([middle, low + random * (high - low)]))
     values = nonlinear.at(Motion.at(candidates)) - nonlinear.margins[:, None]
-    posture: Array = candidates[int(np.argmax(values.min(axis=0, initial=np.inf)))]
+    posture: Array = candidates[int(np.argmax(values.min(axis=0, initial=np.inf) - nonlinear.cramped(candidates)))]
     rng, room = np.random.default_rng(0), -np.inf
     for size in 0.2 * 0.7 ** np.arange(12):  # uphill: smaller and smaller steps, kept when the worst row improves
         steps = np.vstack([np.zeros_like(posture), size * rng.standard_normal((100, len(posture)))])
         nearby = np.clip(posture + steps * (high - low), low + 0.02 * (high - low), high - 0.02 * (high - low))
         nearby = limits.variables.kept_locked(nearby)
         worst = (nonlinear.at(Motion.at(nearby)) - nonlinear.margins[:, None]).min(axis=0)
-        best = int(np.argmax(worst))
+        best = int(np.argmax(worst - nonlinear.cramped(nearby)))
         posture, room = nearby[best], float(worst[best])
     return int(np.argmax((values < START_CLEARANCE).mean(axis=1))) if room <= START_CLEARANCE else posture
 
