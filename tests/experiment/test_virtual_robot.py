@@ -468,6 +468,21 @@ def test_drives_saturate_and_it_is_told():
     assert any("beyond its limits -0.05 … 0.05" in line for line in words)
 
 
+def test_steps_that_diverge_are_made_shorter(monkeypatch):
+    """Where the loop becomes faster along the motion than it was at its start."""
+    robot = pendulum()
+    machine = VirtualRobot(robot, Truth(robot), control=GravityPD(bandwidth=200.0), meter=QUIET)
+    monkeypatch.setattr(VirtualRobot, "_needed_rate", lambda *_: 0.0)
+    monkeypatch.setattr("exciter.experiment.virtual.virtual_robot.LEAST_SIMULATION_RATE_HZ", 500.0)
+    monkeypatch.setattr("exciter.experiment.virtual.virtual_robot.LEAST_STEPS_PER_SAMPLE", 1)
+    simulated = machine.run(sway(robot))
+    said = [words for words in texts(simulated.run_notes) if "made half as long" in words]
+    assert len(said) == round(np.log2(simulated.rate / 500.0)) > 0
+    assert np.abs(simulated.error).max() < 1e-2
+    with pytest.raises(ExciterError, match="diverged before"):  # whoever gives a rate means it
+        replace(machine, simulation_rate=500.0).run(sway(robot))
+
+
 def test_what_cannot_be_simulated_is_one_clear_line(arm, monkeypatch):
     robot = pendulum()
     curve = sway(robot)

@@ -25,6 +25,10 @@ PROGRESS_STEPS = 500  # between two reports of progress
 ON_STEP_TOLERANCE = 1e-6  # of a step, by which an instant counts as on it
 
 
+class DivergedError(ExciterError):
+    """A simulation whose speeds have no end: of the machine itself, or of steps that are too long for it."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMotion(Recording):
     """q, qd, qdd (N, n) of the links and torque of the drives, without noise, counts, filter or ripple, in SI units.
@@ -226,4 +230,4 @@ def _lost(plant: Plant, time: float) -> NoReturn:
     names = plant.truth.robot.joint_names
     speed = np.nan_to_num(np.abs(plant.data.qvel[plant.motor]), nan=np.inf)
     why = f"the simulation diverged before {time:.4g} s (joint '{names[int(np.argmax(speed))]}' first); raise "
-    raise ExciterError(f"{why}simulation_rate, or lower the bandwidth of the controller")
+    raise DivergedError(f"{why}simulation_rate, or lower the bandwidth of the controller")

@@ -30,7 +30,14 @@ from exciter.experiment.recording.signal_filters import (
 )
 from exciter.experiment.virtual import motion_execution, true_parameters
 from exciter.experiment.virtual.control import PATH_POSTURES, AnyLaw, ComputedTorque, Control
-from exciter.experiment.virtual.motion_execution import ExactMotion, Executed, ExecutionPlan, Progress, SimulationTiming
+from exciter.experiment.virtual.motion_execution import (
+    DivergedError,
+    ExactMotion,
+    Executed,
+    ExecutionPlan,
+    Progress,
+    SimulationTiming,
+)
 from exciter.experiment.virtual.plant import Plant, build
 from exciter.experiment.virtual.sensors import (
     FORGOTTEN_TIME_CONSTANTS,
@@ -133,16 +140,27 @@ class VirtualRobot:
         start = todo.curve.motion([0.0])
         q = start.q[0] + resolved(self.start.error, self.robot, "start error", least=-1e12)
         qd = np.zeros(self.robot.n) if self.start.at_rest else start.qd[0]
-        plant = build(self.truth.loaded(self.payload), self.flexibility)
-        timing, notes = self._timing(plant, todo, q)
-        ticks = np.minimum(np.arange(timing.steps // timing.every + 1) * timing.every * timing.step, todo.curve.end)
-        planned = todo.curve.motion(ticks)
         cut = todo.period is not None and not self.sampling.lead_out
         instants = self.sampling.instants(todo.end if cut else todo.curve.end, seed)
-        law, kept = self.control.law(self.believed, planned), self.sampling.kept(len(instants), seed)
-        happened = motion_execution.execute(
-            plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
-        )
+        kept, factor, slower = self.sampling.kept(len(instants), seed), 1, tuple[Note, ...]()
+        while True:
+            plant = build(self.truth.loaded(self.payload), self.flexibility)
+            timing, notes = self._timing(plant, todo, q, factor)
+            ticks = np.minimum(np.arange(timing.steps // timing.every + 1) * timing.every * timing.step, todo.curve.end)
+            planned = todo.curve.motion(ticks)
+            law = self.control.law(self.believed, planned)
+            try:
+                happened = motion_execution.execute(
+                    plant, law, planned, timing, instants, (q, qd), link_side=self.meter.link_side, progress=progress
+                )
+                break
+            except DivergedError:  # how fast the loop is was seen at the start of the motion alone
+                factor *= 2
+                if self.simulation_rate is not None or 2.0 / timing.step > MOST_SIMULATION_RATE_HZ:
+                    raise
+            text = f"diverged with steps at {1.0 / timing.step:.6g} Hz, which were made half as long"
+            slower = (*slower, note("simulation rate", text))
+        notes = (*notes, *slower)
         return Simulated(
             recording=self._recorded(happened, timing.step, todo if cut else None, seed)[kept],
             motion=happened.link[kept],
@@ -157,8 +175,11 @@ class VirtualRobot:
             seed=seed,
         )
 
-    def _timing(self, plant: Plant, todo: ExecutionPlan, q: Array) -> tuple[SimulationTiming, tuple[Note, ...]]:
-        """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast."""
+    def _timing(
+        self, plant: Plant, todo: ExecutionPlan, q: Array, factor: int
+    ) -> tuple[SimulationTiming, tuple[Note, ...]]:
+        """Steps that the controller's ticks are made of, enough of them per sample of the log, and for what is fast;
+        factor: as many times as many, unless their rate is given."""
         notes, fixed = tuple[Note, ...](), self.simulation_rate
         least = max(LEAST_SIMULATION_RATE_HZ, LEAST_STEPS_PER_SAMPLE * self.sampling.rate)
         needed, ticked = self._needed_rate(plant, todo, q), self.control.rate
@@ -172,7 +193,7 @@ class VirtualRobot:
         if fixed is None and needed > least:
             text = f"joints and controller are fast: the simulation takes steps at {needed:.3g} Hz or more"
             notes = (note("simulation rate", text),)
-        wanted = max(least, needed) if fixed is None else fixed
+        wanted = factor * max(least, needed) if fixed is None else fixed
         grid = ticked or (self.sampling.rate if fixed is None else fixed)
         every, n = max(1, math.ceil(wanted / grid - 1e-9)), self.robot.n
         rate = every * grid
