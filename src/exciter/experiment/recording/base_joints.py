@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.contacts import GroundContact, checked_stance
+from exciter.dynamics.contacts import GroundContact, checked_stance, refuse_contacts_of_the_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import MotionError, RecordingError, RobotError
 from exciter.experiment.recording.base_sensing import LOCAL, ImuMounting, TwistAxes
@@ -194,6 +194,8 @@ def _on_the_ground(found: Recording, given: Recording, robot: Robot) -> Recordin
         return replace(found, contact=None, contact_force=None, notes=(*found.notes, told))
     try:
         checked_stance(robot, contacts.all)
+        if given.contact_force is None:
+            refuse_contacts_of_the_base(robot, contacts.all)
     except RobotError as error:
         raise RecordingError(f"contacts: {error}") from None
     if given.contact_force is None:
