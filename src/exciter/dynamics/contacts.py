@@ -76,8 +76,8 @@ def checked_stance(robot: Robot, stance: Stance) -> Stance:
 
 
 def refuse_contacts_of_the_base(robot: Robot, stance: Stance) -> None:
-    """A contact that no joint moves against the free base: an unknown force there is one on the base, whatever the joints
-    do, and no torque of theirs tells of it."""
+    """A contact that no joint moves against the free base: an unknown force there is one on the base, whatever the
+    joints do, and no torque of theirs tells of it."""
     base = {BASE, *(k for k, body in enumerate(robot.bodies) if body.name in FREE_BASE_JOINTS)}
     for contact in stance:
         frame = robot.frame(contact.frame)

@@ -156,8 +156,8 @@ def fitted_mass(equations: StandardEquations, links: Array) -> tuple[float, floa
         factor = most
     if not 1.0 / LARGEST_MASS_FACTOR < factor < LARGEST_MASS_FACTOR:
         raise ParameterError(
-            f"the torques say nothing of the masses of '{equations.model.robot.name}' (they would be {factor:.3g} times "
-            "those of the prior): torques are zero, in another unit, or taken off with forces of contacts; check them"
+            f"the torques say nothing of the masses of '{equations.model.robot.name}' (they would be {factor:.3g} "
+            "times those of the prior): they are zero, in another unit, or taken off with forces of contacts"
         )
     _, as_given = _nonnegative_factor(terms, np.zeros_like(z), z - torque)
     return factor, as_given / max(left, 1e-300)
