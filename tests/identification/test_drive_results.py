@@ -52,7 +52,8 @@ def test_two_logs_agree_within_their_intervals_or_not():
     assert found.normalized == pytest.approx(-moves / np.sqrt(2.0))
     assert found.disagree == ("friction hip",)
     assert found.agrees == (True, False, True, True)
-    assert "log.csv and other.csv disagree on friction hip (5.7 σ)" in found.sentences[0]
+    assert "log.csv and other.csv disagree on friction hip (5.7 σ, chance up to " in found.sentences[0]
+    assert f"chance up to {found.limits[1]:.2g})" in found.sentences[0]
     fewer = one.beside(table("other.csv").of_names(["delay", "offset hip"]))
     assert fewer.names == ("offset hip", "delay")
     assert fewer.alone == ("armature hip", "friction hip")
