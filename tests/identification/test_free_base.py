@@ -35,6 +35,7 @@ from exciter.identification.physical.prior_values import fitted_mass
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.identification.uncertainty.motion_noise import motion_noise_error
+from exciter.notes import Severity
 from exciter.robot.robot import Frame
 from exciter.validation.baselines import baselines, noise_floor
 from support.standing import QUADRUPED, RATE, TERMS, Experiment, flying, posture, quadruped, sines, standing
@@ -342,3 +343,15 @@ def test_a_contact_that_no_joint_moves_is_one_line(stand: Experiment) -> None:
         assert forces.arranged(robot).contact is None
     flat = replace(log, **on_one, about=replace(log.about, contacts=Contacts(("on the axis",), kind="flat")))
     assert flat.arranged(robot).contact is not None
+
+
+def test_a_log_of_a_free_base_on_a_fixed_robot_is_warned_of(stand: Experiment) -> None:
+    """Once, also where it is arranged again; not where the robot's base is free, too."""
+    fixed, log = ex.load(QUADRUPED, base="fixed"), stand.stood.recording(NOISE)
+    found = log.arranged(fixed)
+    (told,) = (one for one in found.arranged(fixed).notes if one.subject == "free base")
+    assert told.severity is Severity.WARNING
+    assert "the log has base position, base orientation, base twist, contact, and the robot's base is" in told.text
+    assert "load it with base: free" in told.text
+    assert not any(one.subject == "free base" for one in log.arranged(quadruped()).notes)
+    assert any("base is fixed: they are not used" in one.text for one in ex.inspect(fixed, log).findings)
