@@ -40,7 +40,7 @@ from exciter.experiment.signals.low_pass_filter import Chebyshev
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.beside_currents import refuse_beside_currents
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, not_simulated
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.equation_filter import EquationFilter, EvaluationFilter
 from exciter.identification.estimators.estimator import Estimator, completed, takes_noise
@@ -224,6 +224,11 @@ class IdentifyConfig:
     def refuse_early(self, robot: Robot, *, planned: bool) -> None:
         """What is wrong whatever the logs are, before they are read."""
         settings = self.settings
+        if "loop" in self._estimator.inner and (why := not_simulated(robot)):
+            raise ExciterError(
+                f"{word_of(self._estimator)} simulates the controlled robot, and '{robot.name}' cannot be: {why}; use "
+                "another estimator"
+            )
         if "loop" in self._estimator.inner and not (planned and settings.control is not None):
             raise self._plan_missing()
         named = {*FORMULATIONS, *ESTIMATORS}  # a file can name them; methods of the user's own it cannot
