@@ -26,7 +26,6 @@ from exciter.identification.actuators.drive_simulator import drive_simulator
 from exciter.identification.actuators.moved_links import payload_places
 from exciter.identification.actuators.shooting_fit import Penalty, ShootingProblem, repeated
 from exciter.identification.actuators.untold import combinations
-from exciter.validation.free_run import DriveVerdict
 from support.driven_pendulum import (
     ARMATURE,
     DAMPING,
@@ -492,21 +491,3 @@ def test_logs_that_were_fitted_validate_nothing(robot):
     log = replace(log, name="log.csv", about=replace(log.about, sources=(SourceFile("log.csv", "0" * 64),)))
     with pytest.raises(RecordingError, match=r"^log.csv has samples that are identified from: it validates nothing"):
         ex.actuators(robot, log, settings(), validate=log[100:300])
-
-
-def test_gains_of_a_locked_joint_are_not_used(robot):
-    """They may stay in the settings, and a note says so; a name that nothing has is refused as before."""
-    still, gone = robot.lock({robot.joint_names[1]: 0.0}), robot.joint_names[1]
-    given = {robot.joint_names[0]: 20.0, gone: 30.0}
-    found, notes = control_gains(still, ActuatorSettings(control=PositionControl(kp=given)))
-    assert found["kp"].tolist() == [20.0]
-    assert [one.text for one in notes][-1] == f"kp of '{gone}' is not used: it does not move"
-    with pytest.raises(ExciterError, match="kp: unknown joint 'nowhere'"):
-        control_gains(still, ActuatorSettings(control=PositionControl(kp={**given, "nowhere": 1.0})))
-
-
-def test_many_times_closer_is_written_without_a_power(monkeypatch):
-    verdict = DriveVerdict(fit=None, runs=())
-    monkeypatch.setattr(DriveVerdict, "gain", 287.3)
-    monkeypatch.setattr(DriveVerdict, "unseen", True)
-    assert verdict.word == "290 times closer than the description"
