@@ -156,18 +156,16 @@ class IdentifySettings(Settings):
     accept_problems: Switch = False
 
     def __post_init__(self) -> None:
-        if self.evaluation is not None and isinstance(self.formulation, BaseWrench | BaseLink):
-            raise ExciterError(
-                f"evaluation is of joint torques; {self.formulation.word} has none: leave evaluation: out"
-            )
+        given = self.formulation
+        if self.evaluation is not None and isinstance(given, BaseWrench | BaseLink):
+            raise ExciterError(f"evaluation is of joint torques; {given.word} has none: leave evaluation: out")
         if has_one_sigma(self.estimator) and not isinstance(self.uncertainty, IndependentErrors | None):
             raise ExciterError(
                 f"uncertainty: {self.uncertainty.word} and the one σ of ols [12.6]–[12.8] are two covariances; give "
                 f"uncertainty: {IndependentErrors.word}, or ols without noise: common"
             )
-        if isinstance(self.formulation, GainFree):
+        if isinstance(given, GainFree):
             refuse_beside_currents(self)
-        given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
                 f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
