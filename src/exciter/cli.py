@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         leave(INTERRUPTED, str(error))
     except ExciterError as error:
         leave(2, str(error))
-    except KeyboardInterrupt:
-        leave(INTERRUPTED, "interrupted")
+    except KeyboardInterrupt as stop:
+        leave(INTERRUPTED, str(stop) or "interrupted")
     except OSError as error:
         discard(sys.stdout.fileno())
         leave(2, f"cannot write the output: {error.strerror or error}")

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import exciter as ex
 from exciter import cli
 from exciter.commands.arguments import parser
+from exciter.errors import ExciterError
+from exciter.pipeline.settings_file import SettingsFile
 from exciter.robot import embedded_robots as embedded
 from support.paths import ROBOTS, ROOT
 from support.terminal import without_progress
@@ -293,7 +296,10 @@ def test_help_is_quick_and_a_closed_pipe_is_no_error():
 
 READERS_LEAVE = """
 import contextlib, gc, io, json, os, sys
+import exciter as ex
 from exciter.cli import main
+from exciter.errors import ExciterError
+from exciter.pipeline.settings_file import SettingsFile
 
 asked = json.load(sys.stdin)
 for words, _ in asked[::len(asked) - 1]:  # one of each command, so that not every child imports what it needs
@@ -410,3 +416,24 @@ def test_unfriendly_surroundings(environment, redirect, code, says):
     done = subprocess.run(["bash", "-c", command], env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert without_progress(done.stderr).strip() == says
+
+
+def test_a_fleet_that_is_stopped_says_how_to_go_on(monkeypatch, capsys, tmp_path):
+    """Robots that are done are kept: the same command takes the others."""
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("exciter.commands.fleet.fleet", stopped)
+    with pytest.raises(SystemExit) as left:
+        cli.main(["fleet", "fleet.yaml", "-o", str(tmp_path / "out"), "--jobs", "1"])
+    assert left.value.code == 130
+    told = "exciter: interrupted: the same command goes on with the robots that are missing"
+    assert told in capsys.readouterr().err
+
+
+def test_estimators_that_simulate_refuse_what_cannot_be_simulated_first():
+    """Not asking for a plan that would not help: a free base here."""
+    robot = ex.load(ROBOTS / "quadruped.urdf", base="free")
+    with pytest.raises(ExciterError, match=r"^didim simulates .*'quadruped' cannot be: its base is free"):
+        SettingsFile.read(None).identify.overridden(estimator="didim").refuse_early(robot, planned=False)

@@ -457,3 +457,10 @@ def test_recognised_by_columns_alone(tmp_path):
     write_recording(plain(), tmp_path / "own.csv")
     joints = [open_recording(tmp_path / name).joints for name in ("rtde.csv", "franka.csv", "own.csv")]
     assert all(a != b for a, b in pairwise(joints))
+
+
+def test_a_frame_without_its_column_is_no_joint(tmp_path):
+    (tmp_path / "log.csv").write_text("time,a.q,foot.contact\n0,1,1\n1,1,1\n")
+    (tmp_path / "log.yaml").write_text("file: log.csv\nformat: exciter\ncontacts: {frames: [foot, nosuch]}\n")
+    with pytest.raises(RecordingError, match=r"'nosuch.contact', but .*; every frame of contacts needs"):
+        read_recording(tmp_path / "log.yaml")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import exciter as ex
-from exciter.errors import ExciterError
+from exciter.errors import ExciterError, RecordingError
+from exciter.experiment.recording.recording import SourceFile
 from exciter.export.drive_snippets import DRIVE_SNIPPETS
 from exciter.export.drives import described_drives
 from exciter.files import HASHES
@@ -483,3 +484,11 @@ def test_the_folder_has_a_report_and_opens_again(drives, tmp_path):
     assert len(text) < 3e6
     assert f"{1e3 * run.before_total:.3g} → {1e3 * run.total:.3g}" in text
     assert all(name in text for name in (*drives.parameters, "drives_isaaclab.py"))
+
+
+def test_logs_that_were_fitted_validate_nothing(robot):
+    """As of ``identify``, before anything is fitted: the same file, and the same time of it."""
+    log = noisy(1, seconds=2.0)
+    log = replace(log, name="log.csv", about=replace(log.about, sources=(SourceFile("log.csv", "0" * 64),)))
+    with pytest.raises(RecordingError, match=r"^log.csv has samples that are identified from: it validates nothing"):
+        ex.actuators(robot, log, settings(), validate=log[100:300])

@@ -16,7 +16,8 @@ import pytest
 import exciter as ex
 from exciter.errors import ExciterError
 from exciter.export.drive_snippets import DRIVE_SNIPPETS, SnippetDrives, drive_snippets
-from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS
+from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS, ActuatorSettings, PositionControl
+from exciter.identification.actuators.control_law import control_gains
 from exciter.notes import warning
 from exciter.report.interval_chart import DrawnInterval, IntervalChart, IntervalGroup
 from exciter.validation.drive_comparison import DriveTable
@@ -52,7 +53,8 @@ def test_two_logs_agree_within_their_intervals_or_not():
     assert found.normalized == pytest.approx(-moves / np.sqrt(2.0))
     assert found.disagree == ("friction hip",)
     assert found.agrees == (True, False, True, True)
-    assert "log.csv and other.csv disagree on friction hip (5.7 σ)" in found.sentences[0]
+    assert "log.csv and other.csv disagree on friction hip (5.7 σ, chance up to " in found.sentences[0]
+    assert f"chance up to {found.limits[1]:.2g})" in found.sentences[0]
     fewer = one.beside(table("other.csv").of_names(["delay", "offset hip"]))
     assert fewer.names == ("offset hip", "delay")
     assert fewer.alone == ("armature hip", "friction hip")
@@ -212,3 +214,23 @@ def test_intervals_are_drawn_where_they_are():
 def test_folders_that_are_none_are_refused_before_the_fit(tmp_path):
     with pytest.raises(ExciterError, match=r"there is no actuators\.json"):
         ex.actuators("panda", "nowhere.csv", {"actuators": {"control": {"kp": 20}}}, compare=tmp_path)
+
+
+def test_many_times_closer_is_written_without_a_power(monkeypatch):
+    verdict = DriveVerdict(fit=None, runs=())
+    monkeypatch.setattr(DriveVerdict, "gain", 287.3)
+    monkeypatch.setattr(DriveVerdict, "unseen", True)
+    assert verdict.word == "290 times closer than the description"
+
+
+def test_gains_of_a_locked_joint_are_not_used():
+    """They may stay in the settings, and a note says so; a name that nothing has is refused as before."""
+    robot = ex.load("kuka-ir361")
+    gone, *names = robot.joint_names
+    still = robot.lock({gone: 0.0})
+    given = {**dict.fromkeys(names, 20.0), gone: 30.0}
+    found, notes = control_gains(still, ActuatorSettings(control=PositionControl(kp=given)))
+    assert found["kp"].tolist() == [20.0, 20.0]
+    assert [one.text for one in notes][-1] == f"kp of '{gone}' is not used: it does not move"
+    with pytest.raises(ExciterError, match="kp: unknown joint 'nowhere'"):
+        control_gains(still, ActuatorSettings(control=PositionControl(kp={**given, "nowhere": 1.0})))

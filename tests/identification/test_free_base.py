@@ -10,7 +10,8 @@ import pytest
 
 import exciter as ex
 from exciter.dynamics.contacts import contact_jacobian
-from exciter.errors import RecordingError
+from exciter.errors import ParameterError, RecordingError
+from exciter.experiment.recording.base_sensing import Contacts
 from exciter.experiment.recording.recording import About
 from exciter.experiment.signals.differentiation import FilteredDifferences
 from exciter.experiment.signals.equation_rows import ParallelFilter
@@ -30,9 +31,12 @@ from exciter.identification.information.problem import Problem
 from exciter.identification.limbs import identical_limbs, limb_spreads, standing_notes
 from exciter.identification.link_masses import link_masses
 from exciter.identification.physical.prior_metric import StandardEquations, link_rows
+from exciter.identification.physical.prior_values import fitted_mass
 from exciter.identification.runs.run import Run
 from exciter.identification.uncertainty.covariance_of_correlated_errors import with_correlated_errors
 from exciter.identification.uncertainty.motion_noise import motion_noise_error
+from exciter.notes import Severity
+from exciter.robot.robot import Frame
 from exciter.validation.baselines import baselines, noise_floor
 from support.standing import QUADRUPED, RATE, TERMS, Experiment, flying, posture, quadruped, sines, standing
 
@@ -312,3 +316,42 @@ def test_a_free_base_without_base_motion_exits_with_one_line(
     assert caught.value.code == 2
     assert "the robot's base is free, but the log does not say" in said[-1]
     assert not (tmp_path / "out").exists()
+
+
+def test_equations_with_nothing_on_their_right_side_tell_no_mass(flight: Experiment) -> None:
+    """Those of a base in the air: torques of the joints alone say how heavy links are, by a finite number."""
+    from_joints = exact_run(flight, flight.stood.torque, touching=False)
+    found = StandardEquations.of(Problem(flight.model, (from_joints,)))
+    assert not found.signal[:6].any()
+    links = found.split(flight.chi)[0]
+    assert fitted_mass(found, 1000.0 * links)[0] == pytest.approx(1e-3, rel=0.01)
+    with pytest.raises(ParameterError, match="the torques say nothing of the masses of 'quadruped'"):
+        fitted_mass(found, 1e-12 * links)
+
+
+def test_a_contact_that_no_joint_moves_is_one_line(stand: Experiment) -> None:
+    """On the base itself, or on the axis of a hip: unless the force there was measured, or it stands flat."""
+    robot, log = quadruped(), stand.stood.recording(NOISE)
+    hip = Frame("on the axis", robot.index("LF_abduct"), np.eye(3), np.zeros(3))
+    robot = replace(robot, frames=(*robot.frames, hip))
+    on_one = {"contact": log.contact[:, :1]}
+    for name in ("trunk", "on the axis"):
+        given = replace(log, **on_one, about=replace(log.about, contacts=Contacts((name,))))
+        with pytest.raises(RecordingError, match=f"^contacts: the contact '{name}' is on the base itself; name a"):
+            given.arranged(robot)
+        forces = replace(given, contact_force=np.zeros((len(log), 3)))
+        assert forces.arranged(robot).contact is None
+    flat = replace(log, **on_one, about=replace(log.about, contacts=Contacts(("on the axis",), kind="flat")))
+    assert flat.arranged(robot).contact is not None
+
+
+def test_a_log_of_a_free_base_on_a_fixed_robot_is_warned_of(stand: Experiment) -> None:
+    """Once, also where it is arranged again; not where the robot's base is free, too."""
+    fixed, log = ex.load(QUADRUPED, base="fixed"), stand.stood.recording(NOISE)
+    found = log.arranged(fixed)
+    (told,) = (one for one in found.arranged(fixed).notes if one.subject == "free base")
+    assert told.severity is Severity.WARNING
+    assert "the log has base position, base orientation, base twist, contact, and the robot's base is" in told.text
+    assert "load it with base: free" in told.text
+    assert not any(one.subject == "free base" for one in log.arranged(quadruped()).notes)
+    assert any("base is fixed: they are not used" in one.text for one in ex.inspect(fixed, log).findings)

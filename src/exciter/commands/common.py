@@ -107,6 +107,7 @@ def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
 
 def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedModel, folder: Path) -> None:
     """The last words: two lines, and what to type next. folder: of the model."""
+    print_judgement(out, verdict)
     from exciter.identification.identified_model import ROBOT_COPY
 
     form = "yaml" if model.chi is None else "urdf"
@@ -116,12 +117,16 @@ def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedMod
         "validate": (folder, "other.csv"),
         "export": (folder, "--format", form, "-o", f"identified.{form}"),
     }
-    found, careful = verdict.lines
     action = "validate" if verdict.next_action == "export" and not model.of_torques else verdict.next_action
     command = shlex.join(map(str, ("exciter", action, *arguments[action])))
+    out.print(f"next: {command}", soft_wrap=True)
+
+
+def print_judgement(out: Console, verdict: ValidationVerdict) -> None:
+    """How good it is, and what to be careful about."""
+    found, careful = verdict.lines
     out.print(f"\n{found}", style="bold", soft_wrap=True)
     out.print(careful, style="yellow" if verdict.cautions else "green", soft_wrap=True)
-    out.print(f"next: {command}", soft_wrap=True)
 
 
 def print_notes(out: Console, remarks: Iterable[str], missing: Iterable[str]) -> None:

@@ -23,7 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     changes = {key: value for key in ("level", "control") if (value := getattr(arguments, key)) is not None}
     jobs = arguments.jobs or (1 if arguments.cluster is not None else usual_jobs())
     with running(chosen_workers(arguments, jobs)) as workers, working(1.0) as tell:
-        made = fleet(arguments.fleet, arguments.output, workers=workers, progress=tell, **changes)
+        try:
+            made = fleet(arguments.fleet, arguments.output, workers=workers, progress=tell, **changes)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted: the same command goes on with the robots that are missing") from None
     if arguments.json:
         print(json_text(made.to_dict()), end="")
     else:

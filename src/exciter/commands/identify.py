@@ -13,6 +13,7 @@ from exciter.commands.common import (
     chosen_workers,
     console,
     plain_table,
+    print_judgement,
     print_notes,
     print_residuals,
     print_verdict,
@@ -23,7 +24,7 @@ from exciter.commands.common import (
 from exciter.experiment.plan import Plan
 from exciter.export.robot_xml import left_out
 from exciter.files import HASHES, json_text, output_folder
-from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL
+from exciter.identification.identified_model import IDENTIFIED_URDF, RESULT_SEAL, no_torques
 from exciter.identification.identify_config import judged_words
 from exciter.identification.information.estimate import (
     FAIR,
@@ -79,7 +80,7 @@ def print_long_tables(out: Console, result: Identified) -> None:
         print_choices(out, result.choices)
     if result.friction is not None:
         print_friction(out, result.friction)
-    full = result.estimate.standard if result.physically_consistent else None
+    full = result.estimate.standard if result.physically_consistent and result.predicts else None
     if full is not None and (lost := left_out(result.model, full)):
         out.print(f"{IDENTIFIED_URDF} has no place for {', '.join(lost)}: they are in result.json, and in a comment")
 
@@ -189,4 +190,8 @@ def run(arguments: argparse.Namespace) -> None:
             out.print(f"{len(words) - MOST_NOTES_PRINTED} more notes: --verbose, or the report", style="dim")
         written = sorted([*data[HASHES], RESULT_SEAL.name])
         out.print(f"written to {folder}: {', '.join(written)}")
-        print_verdict(out, found.verdict, found.as_model, folder)
+        if found.predicts:
+            print_verdict(out, found.verdict, found.as_model, folder)
+        else:
+            print_judgement(out, found.verdict)
+            out.print(f"the result {no_torques(found.config)}", soft_wrap=True)

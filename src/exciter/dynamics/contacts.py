@@ -29,7 +29,7 @@ from exciter.parameters.base_symbolic import prismatic_links
 from exciter.robot.coupling import coupled_motion
 from exciter.robot.motion import Motion
 from exciter.robot.pinocchio_model import to_pinocchio
-from exciter.robot.robot import BASE, Robot
+from exciter.robot.robot import BASE, FREE_BASE_JOINTS, Robot
 from exciter.robot.spatial import skew
 from exciter.typing import Array, BoolArray
 
@@ -42,6 +42,7 @@ DEPENDENT_FORCE_FRACTION = 1e-9  #: of the largest singular value: forces below 
 INDEPENDENT_FRACTION = 1e-4  #: of the diagonal of a triangular factor: above it no direction is a combination of others
 #: of the strongest direction: a round foot that rolls shows its own mass so little that errors of the motion show more
 BARELY_VISIBLE_FRACTION = 1e-3
+ON_AXIS_M = 1e-6  #: [m] from a joint's axis: nearer it does not move a point
 STATES_AT_ONCE = 256
 STATES_PER_JOINT = 20  #: random states of a stance, by which base parameters are decided
 
@@ -72,6 +73,24 @@ def checked_stance(robot: Robot, stance: Stance) -> Stance:
         if robot.frame(contact.frame).joint == BASE:
             raise RobotError(f"the contact '{contact.frame}' is fixed on the world; name a frame that moves")
     return stance
+
+
+def refuse_contacts_of_the_base(robot: Robot, stance: Stance) -> None:
+    """A contact that no joint moves against the free base: an unknown force there is one on the base, whatever the
+    joints do, and no torque of theirs tells of it."""
+    base = {BASE, *(k for k, body in enumerate(robot.bodies) if body.name in FREE_BASE_JOINTS)}
+    for contact in stance:
+        frame = robot.frame(contact.frame)
+        at, body = frame.translation, frame.joint
+        while body not in base:
+            joint = robot.bodies[body]
+            off_axis = float(np.linalg.norm(np.cross(joint.axis, at)))
+            if joint.is_prismatic or contact.kind == "flat" or contact.radius or off_axis > ON_AXIS_M:
+                break
+            at, body = joint.rotation @ at + joint.translation, joint.parent
+        else:
+            advice = "name a frame of a leg, give what force was measured there (contact_force:), or load it with"
+            raise RobotError(f"the contact '{contact.frame}' is on the base itself; {advice} base: fixed")
 
 
 def contact_jacobian(dynamics: Dynamics, stance: Stance, q: Array) -> Array:

@@ -17,6 +17,8 @@ from exciter.dynamics.model import DynamicModel
 from exciter.errors import ExciterError, ParameterError, shown
 from exciter.experiment.recording.current_map import CurrentMap, PolynomialMap
 from exciter.files import Seal, inside
+from exciter.identification.formulations.base_link import BaseLink
+from exciter.identification.formulations.dynamic import BaseWrench
 from exciter.identification.identify_config import IdentifyConfig, IdentifySettings, terms_of
 from exciter.identification.information.estimate import Estimate, assumed
 from exciter.notes import done
@@ -97,12 +99,8 @@ class IdentifiedModel:
     def of(cls, data: Mapping[str, Any], model: DynamicModel, config: IdentifyConfig, where: str = "result") -> Self:
         """Of the content of a result.json, which is ``where``."""
         estimate = _estimate(data, model)
-        names = config.evaluation(()).base(model).names if config.of_currents else model.base.names
-        if estimate.names != names:
-            raise ParameterError(
-                f"the {where} is of other parameters than joint torques show (formulation base-wrench?): it predicts "
-                "none"
-            )
+        if estimate.names != predicting_names(model, config):
+            raise ParameterError(f"the {where} {no_torques(config)}")
         if config.settings.evaluation is None:  # else judged by that, and what was identified from does not matter
             through = {"filter": data["judged_through"], "dead_zone": data["dead_zone"]}
             judge = fill(IdentifySettings, through, where)
@@ -172,6 +170,22 @@ class IdentifiedModel:
         """(N, n) predicted along a motion [N·m or N]."""
         self.refuse_currents()
         return self.model.torque(motion, self.equivalent)
+
+
+def predicting_names(model: DynamicModel, config: IdentifyConfig) -> tuple[str, ...]:
+    """Base parameters that an estimate must be of to predict torques, or currents over unknown gains."""
+    return config.evaluation(()).base(model).names if config.of_currents else model.base.names
+
+
+def no_torques(config: IdentifyConfig) -> str:
+    """Of a result with other parameters: why it predicts no torques, and what to do."""
+    formulation = config.settings.formulation
+    if not isinstance(formulation, BaseLink | BaseWrench):  # of joint torques by its settings, and yet of others
+        return "has other parameters than its robot and settings give; identify again"
+    return (
+        f"is of formulation {formulation.word}, {formulation.title}: it predicts no joint torques, and can be neither "
+        "validated nor exported; give other motion when you identify (validate), or identify with formulation dynamic"
+    )
 
 
 def read_result(folder: Path) -> dict[str, Any]:

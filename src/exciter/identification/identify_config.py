@@ -40,7 +40,7 @@ from exciter.experiment.signals.low_pass_filter import Chebyshev
 from exciter.experiment.signals.processed_motion import Route
 from exciter.experiment.virtual.control import LAWS, ComputedTorque, Control
 from exciter.identification.beside_currents import refuse_beside_currents
-from exciter.identification.closed_loop.closed_loop import ClosedLoop
+from exciter.identification.closed_loop.closed_loop import ClosedLoop, refuse_not_simulated
 from exciter.identification.drive_gains import KnownParameter
 from exciter.identification.equation_filter import EquationFilter, EvaluationFilter
 from exciter.identification.estimators.estimator import Estimator, completed, takes_noise
@@ -156,17 +156,16 @@ class IdentifySettings(Settings):
     accept_problems: Switch = False
 
     def __post_init__(self) -> None:
-        if self.evaluation is not None and isinstance(self.formulation, BaseWrench | BaseLink):
-            word = self.formulation.word
-            raise ExciterError(f"evaluation is of joint torques; {word} has none: leave evaluation: out")
+        given = self.formulation
+        if self.evaluation is not None and isinstance(given, BaseWrench | BaseLink):
+            raise ExciterError(f"evaluation is of joint torques; {given.word} has none: leave evaluation: out")
         if has_one_sigma(self.estimator) and not isinstance(self.uncertainty, IndependentErrors | None):
             raise ExciterError(
                 f"uncertainty: {self.uncertainty.word} and the one σ of ols [12.6]–[12.8] are two covariances; give "
                 f"uncertainty: {IndependentErrors.word}, or ols without noise: common"
             )
-        if isinstance(self.formulation, GainFree):
+        if isinstance(given, GainFree):
             refuse_beside_currents(self)
-        given = self.formulation
         if word_of(given) in FORMULATIONS and OneOf(FORMULATIONS).check(written(given), {}) != given:
             raise ExciterError(
                 f"{type(given).__name__} has a filter or a dead zone of its own, which would not be written "
@@ -224,15 +223,16 @@ class IdentifyConfig:
     def refuse_early(self, robot: Robot, *, planned: bool) -> None:
         """What is wrong whatever the logs are, before they are read."""
         settings = self.settings
-        if "loop" in self._estimator.inner and not (planned and settings.control is not None):
-            raise self._plan_missing()
+        if "loop" in self._estimator.inner:
+            refuse_not_simulated(robot, word_of(self._estimator))
+            if not planned or settings.control is None:
+                raise self._plan_missing()
         named = {*FORMULATIONS, *ESTIMATORS}  # a file can name them; methods of the user's own it cannot
         own: Any = {key: None for key in ("formulation", "estimator") if type(getattr(settings, key)) not in named}
         fill(IdentifySettings, written(replace(settings, **own)), self.where, robot=robot)  # numbers are of its joints
         if settings.payload is not None:
             robot.frame(settings.payload)
-        self.model(robot)
-        _ = self.automatic, self.known_parameters
+        _ = self.model(robot), self.automatic, self.known_parameters
         self._refuse_unused()
 
     def _refuse_unused(self) -> None:

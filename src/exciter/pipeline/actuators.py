@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from exciter.identification.actuators.moved_links import changed_links, link_mas
 from exciter.identification.information.estimate import finite_or_none
 from exciter.pipeline.drive_files import ACTUATORS_SEAL, DESCRIPTIONS, DRIVES_FILE
 from exciter.pipeline.inspect import AnyLog, several
+from exciter.pipeline.logs import same_samples, validates_nothing
 from exciter.pipeline.saving import REPORT_FILE, description_hash, robot_data, versions
 from exciter.pipeline.settings_file import ACTUATORS, FileContent, SettingsFile, changed, loaded
 from exciter.report.actuator_report import actuator_page
@@ -218,6 +220,9 @@ def actuators(
         refuse_unwritable(robot.file, robot.tree_names, sought_links(robot, asked))
     recordings = [_read(log) for log in several(logs)]
     held = [_read(log) for log in (several(validate) if not isinstance(validate, tuple | list) or validate else ())]
+    for log, other in product(held, recordings):
+        if same_samples(log, (_span(log),), other, (_span(other),)):
+            raise validates_nothing(log.name or "a log of validate")
     fit = fit_actuators(robot, recordings, asked, tell, held)
     found = Actuators(
         fit=fit,
@@ -237,6 +242,10 @@ def saved_drives(folder: Path) -> DriveTable:
     """The table of a folder that ``Actuators.save``, or the command, wrote."""
     data = sealed_json(folder, ACTUATORS_SEAL, "exciter actuators", "drives")
     return DriveTable.read(data, str(folder))
+
+
+def _span(log: Recording) -> tuple[float, float]:
+    return float(log.time[0]), float(log.time[-1])
 
 
 def _read(log: Any) -> Recording:

@@ -113,8 +113,8 @@ class Identified(Answers):
     @property
     def standard(self) -> dict[str, float] | None:
         """A full set of standard parameters by name, where one was found."""
-        found, names = self.estimate.standard, self.identification.problem.base.standard
-        return None if found is None else dict(zip(names, found.tolist(), strict=True))
+        found = self.estimate.standard
+        return None if found is None else dict(zip(self.model.standard, found.tolist(), strict=True))
 
     @property
     def covariance(self) -> Labelled:
@@ -289,9 +289,14 @@ class Identified(Answers):
             "versions": dict(self.versions),
         }
 
+    @property
+    def predicts(self) -> bool:
+        """Whether it has what torques, or currents, are predicted from: equations of the base alone have not."""
+        return self.estimate.names == saved.predicting_names(self.model, self.config)
+
     @cached_property
     def as_model(self) -> IdentifiedModel:
-        """What predicts, validates and is exported."""
+        """What predicts, validates and is exported; refused where nothing is predicted."""
         return replace(IdentifiedModel.of(self._found, self.model, self.config), description=self.description)
 
     def save(self, folder: str | Path) -> Path:
@@ -313,7 +318,7 @@ class Identified(Answers):
         with staged(folder, saved.RESULT_SEAL, remove=unsealed_result(folder)) as stage:
             if self.description is not None:
                 shutil.copyfile(self.description, stage / copy_name(self.description))
-            if self.physically_consistent:
+            if self.physically_consistent and self.predicts:
                 for name, text in Urdf().texts(self.as_model, Path(saved.IDENTIFIED_URDF)).items():
                     (stage / name).write_text(text, encoding="utf-8", newline="")
             (stage / saved.RESULT_ARCHIVE).write_bytes(archived(self))

@@ -70,6 +70,9 @@ def _opened(given: Given, name: str, data: Path | None) -> RecordingFile | Recor
     return replace(given, about=replace(given.about, sources=(SourceFile(name, digest.hexdigest()),)))
 
 
+Spans = Sequence[tuple[float, float]]  #: [s] from, to
+
+
 @dataclass(frozen=True, eq=False)
 class Log:
     """A log that was read and judged. kept: its samples, repaired, or what reads them piece by piece. run: made from
@@ -391,9 +394,7 @@ def _refuse_repeated(found: Logs) -> None:
         if twice := [other.name for other in runs[:k] if _shared(run, other)]:
             raise RecordingError(f"{run.name} is given twice, or has samples of {twice[0]}; leave one out")
         if seen := [other.name for other in found.validation_runs if _shared(run, other)]:
-            raise RecordingError(
-                f"{seen[0]} has samples that are identified from: it validates nothing; give other motion"
-            )
+            raise validates_nothing(seen[0])
     for run, other in combinations((*runs, *found.validation_runs), 2):
         if run.name == other.name and not _shared(run, other):
             raise RecordingError(f"several logs are called {run.name}; give each a name of its own")
@@ -403,8 +404,18 @@ def _shared(run: Run, other: Run) -> bool:
     """Whether both come from one file, and from one time of it."""
     if run.recording is None or other.recording is None:
         return False
-    files = [{source.sha256 for source in one.recording.about.sources} for one in (run, other) if one.recording]
-    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in run.spans for b in other.spans)
+    return same_samples(run.recording, run.spans, other.recording, other.spans)
+
+
+def same_samples(one: Recording, spans: Spans, other: Recording, others: Spans) -> bool:
+    """Whether two recordings come from one file, and from one time of it [s]."""
+    files = [{source.sha256 for source in recording.about.sources} for recording in (one, other)]
+    return bool(files[0] & files[1]) and any(a[0] < b[1] and b[0] < a[1] for a in spans for b in others)
+
+
+def validates_nothing(name: str) -> RecordingError:
+    """Of a held-out log that is not."""
+    return RecordingError(f"{name} has samples that are identified from: it validates nothing; give other motion")
 
 
 def payload_notes(runs: Sequence[Run]) -> list[Note]:

@@ -19,6 +19,7 @@ from exciter.identification.actuators.actuator_settings import ACTUATOR_KINDS
 from exciter.identification.information.estimate import STATUS_WORDS, finite_or_none
 from exciter.typing import Array
 from exciter.validation.comparison import ParameterDifference, chance_limit, normalized_difference
+from exciter.validation.validation import some_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -172,10 +173,18 @@ class DriveDifference(ParameterDifference):
         return tuple(self.names[k] for k in order if not self.agrees[k])
 
     @property
+    def agreement(self) -> str:
+        """In words, with the limit of each number."""
+        both, far = f"{self.first} and {self.second}", self.disagree
+        if not far:
+            return f"{both} agree within their uncertainties"
+        sizes = zip(self.names, np.abs(self.normalized), self.limits, strict=True)
+        said = {name: f"{name} ({size:.2g} σ, chance up to {limit:.2g})" for name, size, limit in sizes}
+        return f"{both} disagree on {some_of([said[name] for name in far])}"
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        said = [
-            f"{self.agreement}; by chance alone the largest difference is below {self.limit:.2g} σ in 95 % of cases"
-        ]
+        said = [f"{self.agreement}; by chance alone all numbers stay within their limits in 95 % of cases"]
         if self.alone:
             said.append(f"only one of them has {', '.join(self.alone)}")
         return tuple(said)

@@ -170,7 +170,8 @@ class DriveVerdict:
 
     @property
     def word(self) -> str:
-        how = f"{self.gain:.2g} times closer than" if self.gain > 1.0 else "no closer than"
+        times = float(f"{self.gain:.2g}")  # two digits, and no power of ten
+        how = f"{times:g} times closer than" if self.gain > 1.0 else "no closer than"
         return f"{how} the description{'' if self.unseen else ', not validated'}"
 
     @cached_property

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from exciter.experiment.quality.evidence import Evidence
+from exciter.experiment.recording.base_joints import UNUSED_BASE
 from exciter.experiment.recording.base_sensing import TOUCHING_SHARE
 from exciter.experiment.recording.recording import Recording
 from exciter.notes import Note, problem
@@ -49,6 +50,11 @@ def support(evidence: Evidence) -> Iterator[Note]:
     yield problem("contacts", words, seconds=seconds, missing=missing)
 
 
+def unused(evidence: Evidence) -> Iterator[Note]:
+    """Motion and contacts of a base that the robot has fixed."""
+    yield from (one for one in evidence.remarks if one.subject == UNUSED_BASE)
+
+
 def _flights(window: Recording, place: list[int], free: list[int]) -> Iterator[tuple[Array, Array]]:
     """Time from zero (N,) and position (N, 3) of stretches in which nothing is known to act on the base."""
     alone = np.isfinite(window.q[:, place]).all(axis=1)
@@ -68,4 +74,4 @@ def _acceleration(time: Array, position: Array) -> Array:
     return np.asarray(2.0 * np.polyfit(time, position, 2)[0])
 
 
-CHECKS_OF_A_FREE_BASE = (support,)
+CHECKS_OF_A_FREE_BASE = (support, unused)

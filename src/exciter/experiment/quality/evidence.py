@@ -187,7 +187,8 @@ class Evidence:
     torque, or current in its place; gains (n,): turn it into torque, where it is a current and they are known. silent:
     numbers of joints whose torque is unusable, and zero, or that do not move in the stage of a plan, or have no drive.
     stands: on contacts whose forces were not measured. loaded: the robot carries something that its description does
-    not know. stage: of a plan, which says what the log is for. tallied: what is counted of every sample."""
+    not know. stage: of a plan, which says what the log is for.
+    remarks: of how it was read. tallied: what is counted of every sample."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class Evidence:
         if len(head) < 2:
             raise RecordingError(f"a recording of {len(head)} samples cannot be judged; at least 2 are needed")
         self.joints, self.signals, self.about, step = head.joints, head.signals, head.about, np.diff(head.time)
-        self.stage, self.unusable = stage, head.silent
+        self.stage, self.unusable, self.remarks = stage, head.silent, head.notes
         moves = self.joints if stage is None or not stage.moves else stage.moves
         self.held = tuple(j for j, name in enumerate(self.joints) if name not in moves)
         undriven = {j for j, name in enumerate(self.joints) if name in head.undriven}

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from exciter.dynamics.contacts import GroundContact, checked_stance
+from exciter.dynamics.contacts import GroundContact, checked_stance, refuse_contacts_of_the_base
 from exciter.dynamics.dynamics import Dynamics
 from exciter.errors import MotionError, RecordingError, RobotError
 from exciter.experiment.recording.base_sensing import LOCAL, ImuMounting, TwistAxes
 from exciter.experiment.recording.recording import BESIDE_SIGNALS, FREE_BASE_CHANNELS, Recording, changed
 from exciter.experiment.recording.signal_filters import arranged_filters
-from exciter.notes import note, warning
+from exciter.notes import Note, note, warning
 from exciter.robot import base_motion as base
 from exciter.robot.robot import FREE_BASE_JOINTS, Robot
 from exciter.typing import Array
 
 SENSED = ("base_position", "base_orientation", "base_twist", "imu")
+UNUSED_BASE = "free base"  #: subject of a note on a base that is fixed, and moves in the log
 NO_BASE_MOTION = (
     "the robot's base is free, but the log does not say how it moved; give base_orientation: and base_position: (or "
     "base_twist:) in a recording.yaml, columns base.px … base.qz, or load the robot with base: fixed"
@@ -36,7 +37,8 @@ def with_base_joints(recording: Recording, robot: Robot, before: Recording | Non
     unused: dict[str, Any] = dict.fromkeys(FREE_BASE_CHANNELS)
     if not robot.free_base:
         about = replace(recording.about, contacts=None, base_twist=None, imu=None)
-        return replace(recording, **unused, about=about).in_order(robot)
+        notes = (*recording.notes, *_of_a_free_base(recording))
+        return replace(recording, **unused, about=about, notes=notes).in_order(robot)
     names = [robot.joint_names[j] for j in robot.free_base]
     if set(names) <= set(recording.joints):  # as joints, or arranged before
         found = replace(recording.in_order(robot), base_position=None, base_orientation=None, base_twist=None, imu=None)
@@ -45,6 +47,17 @@ def with_base_joints(recording: Recording, robot: Robot, before: Recording | Non
     undriven = tuple(name for j, name in enumerate(robot.joint_names) if j not in robot.actuated)
     found = _steep(replace(found, undriven=undriven), robot)
     return _on_the_ground(found, recording, robot)
+
+
+def _of_a_free_base(recording: Recording) -> Iterator[Note]:
+    """What a log tells of a base that its robot has fixed, and nobody would use."""
+    told = [name for name in FREE_BASE_CHANNELS if getattr(recording, name) is not None]
+    if recording.about.contacts is not None and "contact" not in told:
+        told.append("contacts")
+    if told:
+        words = ", ".join(name.replace("_", " ") for name in told)
+        advice = "where the base moves, its equations are wrong: load it with base: free"
+        yield warning(UNUSED_BASE, f"the log has {words}, and the robot's base is fixed: they are not used; {advice}")
 
 
 def arranged_pieces(pieces: Iterable[Recording], robot: Robot) -> Iterator[Recording]:
@@ -194,6 +207,8 @@ def _on_the_ground(found: Recording, given: Recording, robot: Robot) -> Recordin
         return replace(found, contact=None, contact_force=None, notes=(*found.notes, told))
     try:
         checked_stance(robot, contacts.all)
+        if given.contact_force is None:
+            refuse_contacts_of_the_base(robot, contacts.all)
     except RobotError as error:
         raise RecordingError(f"contacts: {error}") from None
     if given.contact_force is None:

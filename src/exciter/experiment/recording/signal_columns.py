@@ -157,6 +157,9 @@ def find(source: Source, columns: Columns, joints: Sequence[str], where: str) ->
     return found
 
 
+CONTACT_COLUMN = ".contact"  #: ends names of columns that are of frames, not of joints
+
+
 def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
     """The columns ``name[0]`` …, ``name_0`` …, ``name0`` …, also counted from 1, or of a pattern; () where they are not
     all there. A group that goes on behind the last joint is none."""
@@ -167,6 +170,8 @@ def group(source: Source, name: str, joints: Sequence[str]) -> tuple[int, ...]:
         missing = [column for column in wanted if column not in at]
         if missing and len(missing) < len(wanted):
             why = f"{source.path} has no column '{missing[0]}', but has '{next(c for c in wanted if c in at)}'; every "
+            if name.endswith(CONTACT_COLUMN):
+                raise RecordingError(f"{why}frame of contacts needs one: name the frames that have it, or give columns")
             raise RecordingError(f"{why}joint needs one: name those that have it (joints in a recording.yaml)")
         return () if missing else tuple(at[column] for column in wanted)
     for spelling in NUMBERED_COLUMNS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import mujoco
@@ -42,12 +43,23 @@ class DescribedControl:
     uneven: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
+def _of_locked(given: Mapping[str, float], robot: Robot) -> list[str]:
+    """Names and patterns that fit no joint, but what a locked one left behind: a frame of its name."""
+    moving = {name for name in given if any(fnmatchcase(joint, name) for joint in robot.joint_names)}
+    return [name for name in given if name not in moving and any(fnmatchcase(f, name) for f in robot.frame_names)]
+
+
 def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, Array], tuple[Note, ...]]:
     """kp, kd, limit (n,) of the control law, and from where they are. What is given counts before what the description
     says; without either Kd is zero, the limit the robot's own, and Kp is asked for."""
     law, joints = settings.control or PositionControl(), robot.joint_names
     told = described_control(robot)
-    given = {word: by_pattern(getattr(law, word), joints, word) for word in ("kp", "kd", "limit")}
+    words = ("kp", "kd", "limit")
+    still = {word: _of_locked(getattr(law, word), robot) for word in words}
+    given = {
+        word: by_pattern({name: x for name, x in getattr(law, word).items() if name not in still[word]}, joints, word)
+        for word in words
+    }
     kp = np.where(np.isnan(given["kp"]), told.kp, given["kp"])
     if np.isnan(kp).all() and not law.kp:
         reason = f" ({next(iter(told.why.values()))})" if told.why else ""
@@ -72,6 +84,9 @@ def control_gains(robot: Robot, settings: ActuatorSettings) -> tuple[dict[str, A
         if (here := np.isnan(given[word]) & ~np.isnan(values)).any()
     ]
     said = [note("control law", f"{', '.join(taken)}: those of the MJCF's position actuators")] if taken else []
+    for word in words:
+        if still[word]:
+            said.append(note("control law", f"{word} of {named(still[word])} is not used: it does not move"))
     for j, name in enumerate(joints):
         if name in told.uneven and np.isnan(given["limit"][j]):
             (low, high), unit = told.uneven[name], "N" if robot.joints[j].is_prismatic else "N·m"

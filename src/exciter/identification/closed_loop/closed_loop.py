@@ -88,6 +88,14 @@ def not_simulated(robot: Robot) -> str:
     return "its base is free, and nothing is known of what holds it" if robot.free_base else ""
 
 
+def refuse_not_simulated(robot: Robot, method: str) -> None:
+    """Of a method that simulates: before it asks for a plan, which would not help."""
+    if why := not_simulated(robot):
+        raise ParameterError(
+            f"{method} simulates the controlled robot, and '{robot.name}' cannot be: {why}; use another"
+        )
+
+
 def forward_kernel(model: DynamicModel, chi: Array) -> tuple[Any, tuple[Any, ...]]:
     """The compiled steps in time (``kernels.forward``), and as they take it the arm with standard parameters χ (p,)."""
     chain, inertias = model.dynamics.chain, model.dynamics.chain_inertias(chi[: model.inertial_size])

@@ -10,7 +10,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from exciter.errors import ExciterError, ParameterError
-from exciter.identification.physical.prior_metric import Reference, StandardEquations, whitened_links
+from exciter.identification.physical.prior_metric import (
+    LEAST_WEIGHT_FRACTION,
+    Reference,
+    StandardEquations,
+    whitened_links,
+)
 from exciter.notes import done, note, warning
 from exciter.parameters import inertial
 from exciter.parameters.consistency import dummies
@@ -24,6 +29,8 @@ SHORTEST_ROD_FRACTION = 0.5  #: shortest rod over the mean length: axes that cro
 UNKNOWN_LENGTH_M = 0.1  # [m] mean length of a robot whose axes all cross in one point
 WRONG_MASS_FACTOR = 10.0  #: masses that are wrong by more than this factor are scaled
 WRONG_MASS_RESIDUAL_RATIO = 2.0  # times the residuals, which a wrong factor must cause
+LARGEST_MASS_FACTOR = 1e9  #: or its inverse: no unit that was mistaken is as far off
+WEIGHTLESS = 1e150  #: σ of equations that are left out; its square is finite
 LEAST_LINK_TORQUE_FRACTION = 1e-3  # of the torque: a smaller share of the links is not believed
 THINNEST_BODY_FRACTION = 1e-2  #: of a rod in its place: a body with less in any direction is repaired
 #: of that rod: what it then has at least; a prior must not be sure of directions nobody described
@@ -137,13 +144,21 @@ PRIOR_VALUES = Registry[PriorValues]("prior", BestKnown, Described, UniformRods)
 def fitted_mass(equations: StandardEquations, links: Array) -> tuple[float, float]:
     """By what to multiply links (n, 10) so that their torques fit best, joint terms of any size beside them; and how
     many times larger the residuals are when they are left as they are."""
-    a, z = equations.sides(np.maximum(equations.signal, 1e-300))
+    signal = equations.signal
+    # equations whose right side is zero tell no size: those of a free base in the air, or beside unknown forces
+    told = signal > LEAST_WEIGHT_FRACTION * signal.max()
+    a, z = equations.sides(np.where(told, signal, WEIGHTLESS))
     terms = a[:, equations.links :]
     torque = a[:, : equations.links] @ links.ravel()
     factor, left = _nonnegative_factor(terms, torque, z)
     most = float(np.linalg.norm(z) / max(float(np.linalg.norm(torque)), 1e-300))
     if factor <= LEAST_LINK_TORQUE_FRACTION * most:  # torques that ask for no mass at all: at most as large as they
         factor = most
+    if not 1.0 / LARGEST_MASS_FACTOR < factor < LARGEST_MASS_FACTOR:
+        raise ParameterError(
+            f"the torques say nothing of the masses of '{equations.model.robot.name}' (they would be {factor:.3g} "
+            "times those of the prior): they are zero, in another unit, or taken off with forces of contacts"
+        )
     _, as_given = _nonnegative_factor(terms, np.zeros_like(z), z - torque)
     return factor, as_given / max(left, 1e-300)
 

@@ -78,7 +78,7 @@ def standard_table(problem: Problem, standard: Array) -> HtmlTable:
     known = dict(zip(model.standard, model.nominal, strict=True))
     rows = [
         (name, float(value), units.get(name, ""), float(known.get(name, 0.0)))
-        for name, value in zip(problem.base.standard, standard, strict=True)
+        for name, value in zip(model.standard, standard, strict=True)
     ]
     caption = "One physically consistent set; other sets of standard parameters give the same torques"
     return HtmlTable(caption, ("parameter", "value", "unit", "in the description"), rows)

@@ -174,7 +174,8 @@ def identification_summary(found: Identification, verdict: ValidationVerdict) ->
         "computing time of the estimate": f"{number(found.seconds, 3)} s",
     }
     ready = "exciter export writes the model for simulators and controllers; exciter validate judges it on other logs."
-    return summary(verdict, (done, sure), (ready,) if physical else (), cards)
+    predicts = problem.names == problem.model.base.names  # equations of the base alone have no joint torques
+    return summary(verdict, (done, sure), (ready,) if physical and predicts else (), cards)
 
 
 def validation_summary(identified: IdentifiedModel, verdict: ValidationVerdict) -> Summary:
