@@ -107,9 +107,9 @@ def print_residuals(out: Console, verdict: ValidationVerdict) -> None:
 
 def print_verdict(out: Console, verdict: ValidationVerdict, model: IdentifiedModel, folder: Path) -> None:
     """The last words: two lines, and what to type next. folder: of the model."""
-    print_judgement(out, verdict)
     from exciter.identification.identified_model import ROBOT_COPY
 
+    print_judgement(out, verdict)
     form = "yaml" if model.chi is None else "urdf"
     robot = folder / f"{ROBOT_COPY}{model.description.suffix}" if model.description else model.model.robot.name
     arguments: dict[str, tuple[object, ...]] = {
