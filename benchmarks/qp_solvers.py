@@ -20,6 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import argparse
 import importlib.metadata
 import importlib.util
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -33,7 +34,7 @@ from design import further_limits, new_search, panda
 from scipy.sparse import csc_matrix, triu
 
 from exciter.excitation.constraints.constraint import Constraint
-from exciter.excitation.optimiser import sqp
+from exciter.excitation.optimiser import quadratic_program
 
 Array = np.ndarray
 CLOSE = 0.01  # relative error of a step that does no harm
@@ -66,7 +67,8 @@ Solver = Callable[[Quadratic], Array | None]
 
 
 def by_exciter(p: Quadratic) -> Array | None:
-    step = sqp.solve(p.hessian, p.gradient, p.box, p.a, p.low, p.high)
+    nothing = np.zeros(len(p.gradient) + len(p.a))  # no multipliers are expected
+    step = quadratic_program.solved(p.hessian, p.gradient, p.box, p.a, p.low, p.high, nothing, math.inf)
     return None if step is None else step[0]
 
 
@@ -141,18 +143,18 @@ def recorded(constraints: tuple[Constraint, ...], seeds: int, most: int) -> list
     found: list[Quadratic] = []
 
     def solve(
-        h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array, seconds: float
-    ) -> sqp.Step | None:
+        h: Array, g: Array, box: tuple[Array, Array], a: Array, low: Array, high: Array, begin: Array, seconds: float
+    ) -> quadratic_program.Step | None:
         lower, upper = box
         found.append(Quadratic(h.copy(), g.copy(), (lower.copy(), upper.copy()), a.copy(), low.copy(), high.copy()))
-        return original(h, g, box, a, low, high, seconds)
+        return original(h, g, box, a, low, high, begin, seconds)
 
-    original, sqp.solve = sqp.solve, solve  # the optimiser's own calls pass through here
+    original, quadratic_program.solved = quadratic_program.solved, solve  # the optimiser's own calls pass through here
     try:
         for seed in range(seeds):
             new_search(panda(), seed, constraints).run(0)
     finally:
-        sqp.solve = original
+        quadratic_program.solved = original
     return found[:: -(-len(found) // most)]
 
 
