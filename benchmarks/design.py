@@ -44,13 +44,13 @@ from exciter.excitation.constraints.torque_limits_and_bounds import TorqueLimits
 from exciter.excitation.constraints.workspace import HalfSpace
 from exciter.excitation.criteria.criterion import DesignObjective
 from exciter.excitation.criteria.optimality_and_condition import DOptimality
+from exciter.excitation.optimiser.deadline import NEVER
 from exciter.excitation.optimiser.limits import JointLimits
 from exciter.excitation.optimiser.search import (
     LEAST_COARSE_SAMPLES,
     SIGN_SMOOTHING_SPEED,
     Attempt,
     Search,
-    random_start,
 )
 from exciter.excitation.trajectories.fourier import Fourier
 from exciter.parameters.terms import Coulomb, Viscous
@@ -84,8 +84,7 @@ def new_search(model: DynamicModel, seed: int, constraints: tuple[Constraint, ..
 
 def start_of(search: Search) -> Array:
     """y, where the search's start number 0 begins."""
-    rng = np.random.default_rng(np.random.SeedSequence(search.seed, spawn_key=(0,)))
-    return random_start(search.limits, search.nonlinear, search.posture(), rng)[1]
+    return search._begun(0, NEVER)[1]
 
 
 def bounded_rows(limits: JointLimits) -> tuple[Array, Array, Array]:

@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, help="keep the report there")
     arguments = parser.parse_args()
     found, never = identified()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = arguments.output or Path(folder) / "report.html"
         for what in ("first time", "again"):
             clock = time.perf_counter()
